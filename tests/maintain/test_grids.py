@@ -8,7 +8,8 @@ import pytest
 
 import tidelog
 from tests.depth import cases
-from tests.suite import loaded
+from tests.scripts import change_in, script_for
+from tests.suite import FIRST_SEED, loaded
 from tidelog.kernels import layout
 from tidelog.maintain import threads
 from tidelog.storage import grids
@@ -107,3 +108,21 @@ def test_a_changed_program_begins_without_grids(early: list[int]) -> None:
         again.commit()
         assert set(db["sg"]) == set(again["sg"])
         assert set(db["far"]) == set(again["far"])
+
+
+def test_random_programs(early: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relations get grids as soon as they have rows."""
+    monkeypatch.setattr(grids, "_LEAST", 1)
+    monkeypatch.setattr(grids, "_REPEATED", 0)
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(24)):
+        script = script_for(seed)
+        facts = {name: sorted(rows, key=repr) for name, rows in script.facts.items()}
+        plain, quick = (loaded(script.text(), facts, maintain=maintain, closures=False) for maintain in (True, False))
+        for epoch in (None, *script.epochs):
+            if epoch is not None:
+                for db in (plain, quick):
+                    with db.transaction() as transaction:
+                        change_in(transaction, script, epoch)
+            for name in plain.relations:
+                assert set(quick[name]) == set(plain[name]), f"{name}\n{script}"
+    assert len(early) > 10
