@@ -29,27 +29,33 @@ class Grids:
     def __init__(self, derived: Sequence[StoredRelation]) -> None:
         self._pairs = [stored for stored in derived if stored.arity == 2 and not stored.marks.counted]
         self._before = [stored.fields[layout.R_EMITTED] for stored in self._pairs]
-        self._next = [_LEAST] * len(self._pairs)
-        """The rows of each relation at which it is looked at."""
+        self._next = [_REPEATED * _LEAST] * len(self._pairs)
+        """The derivations of each relation at which it is looked at."""
+        self._grids: dict[int, tuple[int, int]] = {}
+        """The height and the breadth of the last grid of a relation, by its number."""
         self._blocks: list[Block] = []
         """All that have been made: threads may still use an earlier one."""
 
     def look(self) -> None:
         """Give those relations grids that have become dense."""
         for i, stored in enumerate(self._pairs):
-            if stored.rows >= self._next[i]:
-                derivations = stored.fields[layout.R_EMITTED] - self._before[i]
-                if derivations >= _REPEATED * stored.rows:
-                    self._next[i] = 2 * stored.rows
-                    self._make(stored, derivations)
+            derivations = stored.fields[layout.R_EMITTED] - self._before[i]
+            is_large = stored.rows >= _LEAST and derivations >= self._next[i]
+            if is_large and derivations >= _REPEATED * stored.rows:
+                self._next[i] = 2 * derivations
+                self._make(stored, derivations)
 
     def _make(self, stored: StoredRelation, derivations: int) -> None:
-        """Give a relation a grid of all values so far, if that is not too large for so many derivations."""
+        """Give a relation a grid of all values so far, unless it has one or that is too large for so many
+        derivations."""
         least, most = stored.extremes()
         height, breadth = (int(word) + 1 for word in most)
         if least.min() < 0 or height * breadth > min(_BITS * derivations, _MOST_BITS):
             return
+        if self._grids.get(stored.number) == (height, breadth):
+            return
         block = make_grid(stored, height, breadth)
+        self._grids[stored.number] = height, breadth
         self._blocks.append(block)
         stored.fields[layout.R_GRID] = block.address
 
