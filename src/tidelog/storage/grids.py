@@ -19,7 +19,7 @@ _LEAST = 100_000
 """Rows of a relation from which on a grid pays,"""
 _REPEATED = 2
 """with so many derivations for each of them,"""
-_BITS, _MOST_BITS = 4, 1 << 29
+_BITS, _MOST_BITS = 32, 1 << 29
 """and at most as many bits for each derivation so far, and for all."""
 
 
