@@ -30,7 +30,7 @@ import tidelog.rdf
 from benchmarks.harness import BenchmarkError
 from tidelog.rdf import Store
 from tidelog.rdf.serve.application import application
-from tidelog.serve.running import address_of, listening, server_for
+from tidelog.serve.running import address_of, open_listener, server_for
 
 _HT, _CNT = Namespace("http://www.w3.org/2011/http#"), Namespace("http://www.w3.org/2011/content#")
 _MF = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
@@ -149,7 +149,7 @@ def serving() -> Iterator[ProtocolServer]:
     """Serve an empty store."""
     store = tidelog.rdf.connect()
     served = server_for(application(store))
-    with listening("127.0.0.1", 0, has_tokens=False) as listener:
+    with open_listener("127.0.0.1", 0, has_tokens=False) as listener:
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

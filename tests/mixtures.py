@@ -23,7 +23,7 @@ import tidelog
 from tests import functions
 from tests.generate import Row
 from tests.scripts import Script, WrongError, change_in, scripted, without_need
-from tidelog.functions.callables import GivenFunctions, marked
+from tidelog.functions.callables import GivenFunctions, collect_functions
 from tidelog.language import Checker, read
 from tidelog.reference import naive
 
@@ -156,7 +156,7 @@ COUNTED = (
 )
 POOLS: tuple[Sequence[str], ...] = (FIRST, SECOND, THIRD, COUNTED)
 GIVEN = GivenFunctions()
-for function in marked(functions):
+for function in collect_functions(functions):
     GIVEN.give(function)
 WORDS = ("a", "b", "a-b", "b-b", "a-b-a", "-", "")
 

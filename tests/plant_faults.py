@@ -450,7 +450,7 @@ FAULTS = (
     Fault(
         "a store forgets its early projections",
         "store/checkpoint.py",
-        "sorted(engine.program.relations.keys() - engine.written.relations.keys())",
+        "sorted(engine.program.relations.keys() - engine.source_program.relations.keys())",
         "[]",
         EARLY,
     ),

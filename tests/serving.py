@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.applications import Starlette
 
 from tidelog.serve.access import ServerCertificate
-from tidelog.serve.running import address_of, listening, server_for
+from tidelog.serve.running import address_of, open_listener, server_for
 
 _DEADLINE = 30.0
 
@@ -83,7 +83,7 @@ def running(
 ) -> Iterator[str]:
     """Run a server in a thread, on a free port by default; provide its address."""
     served = server_for(application, certificate)
-    with listening("127.0.0.1", port, has_tokens) as listener:
+    with open_listener("127.0.0.1", port, has_tokens) as listener:
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -17,7 +17,7 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 from benchmarks.harness import BenchmarkError
-from tidelog.serve.running import address_of, listening
+from tidelog.serve.running import address_of, open_listener
 
 FACTS = 10
 """Facts of a transaction."""
@@ -36,7 +36,7 @@ class ServerProcess:
     """`tidelog serve` on a port that stays."""
 
     def __init__(self, store: Path) -> None:
-        with listening("127.0.0.1", 0, False) as listener:
+        with open_listener("127.0.0.1", 0, False) as listener:
             self.port = int(address_of(listener).rpartition(":")[2])
         self._command = [sys.executable, "-m", "tidelog", "serve", str(store), "--port", str(self.port)]
         self.start()

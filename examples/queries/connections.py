@@ -37,7 +37,7 @@ def main() -> None:
     connections(db, "Lima", "Panama")
     print("places to go from Lima:", [n for (n,) in db.query(COUNT, start="Lima")])
 
-    before = db["reach"].fixed()
+    before = db["reach"].copy()
     db.insert("closed", [("Bogota",)])
     db.delete('flight("Quito", _, leaves, _)', leaves=8)
     db.commit()

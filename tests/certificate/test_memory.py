@@ -124,7 +124,7 @@ def test_rows_that_come_in_parts_are_written_part_by_part(tmp_path: Path) -> Non
     small = tidelog.connect()
     small.load(".decl n(x: number)\n")
     small.commit()
-    with small._saved(Watch()) as whole:
+    with small._certificate_to_save(Watch()) as whole:
         own = whole
     alive: list[int] = []
     taken: list[int] = []

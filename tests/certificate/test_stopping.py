@@ -20,7 +20,7 @@ from tidelog.certificate.folder import Layout
 from tidelog.certificate.session import interrupted_statements
 from tidelog.language import Checker, read
 from tidelog.language import check as check_program
-from tidelog.limits.watch import Watch, guarded
+from tidelog.limits.watch import Watch, defer_interrupts
 from tidelog.rules import compile_program
 from tidelog.storage.dictionary import Dictionary
 
@@ -100,7 +100,7 @@ def test_ctrl_c_ends_a_statement(work: Callable[[duckdb.DuckDBPyConnection], obj
     with duckdb.connect() as connection:
         with (
             pytest.raises(KeyboardInterrupt),
-            guarded(watch),
+            defer_interrupts(watch),
             started(timer),
             interrupted_statements(connection, watch),
         ):

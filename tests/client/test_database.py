@@ -21,7 +21,7 @@ import tidelog
 from tests.workbench.serving import Server, serving
 from tidelog.client.answers import RemoteRelationChange
 from tidelog.client.database import RemoteDatabase
-from tidelog.serve.running import address_of, listening
+from tidelog.serve.running import address_of, open_listener
 from tidelog.workbench.feed import EpochFeed
 
 PATHS = {(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)}
@@ -341,7 +341,7 @@ def test_an_address_has_no_query_and_no_fragment(more: str) -> None:
 
 
 def test_a_server_that_is_none_or_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    with listening("127.0.0.1", 0, False) as listener:
+    with open_listener("127.0.0.1", 0, False) as listener:
         address = address_of(listener)
     with pytest.raises(tidelog.UsageError, match="E0699"):
         tidelog.connect(address, token=None)
@@ -374,13 +374,13 @@ def test_a_commit_that_is_repeated_happens_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_rules_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with connected() as (db, _):
-        read, reads = db._read, list[str]()
+        read, reads = db._get_json, list[str]()
 
         def noting(path: str) -> object:
             reads.append(path)
             return read(path)
 
-        monkeypatch.setattr(db, "_read", noting)
+        monkeypatch.setattr(db, "_get_json", noting)
         rules = db.rules
         assert dict(rules) == {name: rules[name] for name in rules.names}
         assert len(rules) > 1
@@ -413,9 +413,9 @@ from pathlib import Path
 from tests.workbench.serving import serving
 from tidelog.serve import running
 
-listening = running.listening
+open_listener = running.open_listener
 import tests.serving
-tests.serving.listening = lambda host, port, has_tokens: listening(host, int(sys.argv[2]), has_tokens)
+tests.serving.open_listener = lambda host, port, has_tokens: open_listener(host, int(sys.argv[2]), has_tokens)
 with serving(Path(sys.argv[1])) as server:
     print(server.address, flush=True)
     threading.Event().wait()
@@ -424,7 +424,7 @@ with serving(Path(sys.argv[1])) as server:
 
 @pytest.mark.deep
 def test_a_subscriber_goes_on_after_a_crash_of_the_server(tmp_path: Path) -> None:
-    with listening("127.0.0.1", 0, False) as listener:
+    with open_listener("127.0.0.1", 0, False) as listener:
         port = address_of(listener).rpartition(":")[2]
     heard: queue.Queue[RemoteRelationChange] = queue.Queue()
     command = [sys.executable, "-c", SERVER, str(tmp_path / "store"), port]

@@ -300,6 +300,6 @@ def test_other_processes_and_nodes_call_no_libraries() -> None:
     db.commit()
     function: Any = db.workspace.given.of_library(("cbrt", "float", "float"))
     with pytest.raises(UsageError, match=r"E0649.*`cbrt`: it is in a library"):
-        _ = function.named
+        _ = function.importable_form
     with pytest.raises(UsageError, match=r"E0603.*a node cannot use the library `m`"):
         tidelog.network.Simulation(".decl a(@n: symbol)", functors=tidelog.Library("m")).insert("a", [("b",)])

@@ -79,7 +79,7 @@ READS: dict[str, Callable[[tidelog.Database], object]] = {
     "in": lambda db: ((0, 40) in db["t"], ("name1", 0.25) in db["label"], (("name1", 1),) in db["pair"]),
     "len": lambda db: (len(db["t"]), len(db["pair"])),
     "words": lambda db: db["t"].words(),
-    "fixed": lambda db: sorted(db["t"].fixed()),
+    "fixed": lambda db: sorted(db["t"].copy()),
     "repr": lambda db: (repr(db["pair"]), db["t"]._repr_html_()),
     "to_arrow": lambda db: db["label"].to_arrow(),
     "records to_arrow": lambda db: db["pair"].to_arrow(),

@@ -312,7 +312,7 @@ def test_processes_with_other_hashes_share_it(folder: Path, tmp_path: Path) -> N
     program.write_text((ROOT / "examples/constructs/components.dl").read_text())
     script = (
         "import sys, tidelog\nfrom tidelog.workspace import programs\nprograms.WORTH = 0\n"
-        "db = tidelog.connect()\nfound = db.workspace.reading(sys.argv[1])\ndb.load(sys.argv[1])\n"
+        "db = tidelog.connect()\nfound = db.workspace.read_program(sys.argv[1])\ndb.load(sys.argv[1])\n"
         "print(found.compiled is not None)\ndb.rules.add('.decl late(x: number)\\nlate(1).')\n"
         "print([[node.relations, *map(str, node.rules)] for node in db.workspace.draft().core.nodes])\n"
     )
@@ -345,16 +345,19 @@ def test_forms_with_demand_are_the_same(form: str, monkeypatch: pytest.MonkeyPat
     rule, sizes = FORMS[form]
     text = text_of(f"{DEMANDED}{rule}")
     fresh = programs.Demanded(text, GivenFunctions())
-    assert (fresh.chosen(), fresh.chosen(sizes)) == ({"g"} if sizes is None else set(), {"g"})
+    assert (fresh.relations_on_demand(), fresh.relations_on_demand(sizes)) == ({"g"} if sizes is None else set(), {"g"})
     one = tidelog.connect()
-    one.load(fresh.form(fresh.chosen(sizes)))
+    one.load(fresh.form(fresh.relations_on_demand(sizes)))
     assert "magic" in one.program.relations["g"].qualifiers
     monkeypatch.setattr(programs, "parse", None)  # Nothing is read any more.
     known = programs.Demanded(text, GivenFunctions())
-    assert (known.chosen(), known.chosen(sizes)) == (fresh.chosen(), fresh.chosen(sizes))
+    assert (known.relations_on_demand(), known.relations_on_demand(sizes)) == (
+        fresh.relations_on_demand(),
+        fresh.relations_on_demand(sizes),
+    )
     assert not difference_of(fresh.as_written, known.as_written)
     other = tidelog.connect()
-    other.load(known.form(known.chosen(sizes)))
+    other.load(known.form(known.relations_on_demand(sizes)))
     assert_same_drafts(one, other)
     plain = tidelog.connect()
     plain.load(known.form())
@@ -380,7 +383,7 @@ def test_machine_code_is_loaded_at_once_where_python_took_long(monkeypatch: pyte
         monkeypatch.setattr(calling, "_pace", calling._Pace())
         program = programs.Demanded(text, GivenFunctions())
         _ = program.as_written
-        with program.experience.evaluating(facts):
+        with program.experience.record_evaluation(facts):
             found = calling._pace.stage
             calling.expect(int(seconds / calling.A_STEP))
         return found

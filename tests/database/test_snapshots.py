@@ -536,11 +536,11 @@ def test_a_closed_snapshot_keeps_nothing(db: tidelog.Database) -> None:
 
 def test_snapshots_of_one_epoch_share_their_state(db: tidelog.Database) -> None:
     one, other = db.snapshot(), db.snapshot()
-    assert one._shared() is other._shared()
+    assert one._require_epoch() is other._require_epoch()
     db.commit()
     chain(db, 6, 7)
     db.commit()
-    assert db.snapshot()._shared() is not one._shared()
+    assert db.snapshot()._require_epoch() is not one._require_epoch()
 
 
 # --- what it does not do ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import tidelog
 from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
-from tidelog.functions.callables import GivenAggregate, marked
+from tidelog.functions.callables import GivenAggregate, collect_functions
 from tidelog.maintain import user_aggregates
 from tidelog.reference.naive import evaluate
 
@@ -583,12 +583,13 @@ def test_a_verdict_names_the_trusted_aggregates(tmp_path: Path) -> None:
         ("widest", None, lambda s, p: p if s is None else min(s, p)),
         ("weighted", (0.0, 1), parted),
     ):
-        (given,) = (each for each in marked(MODULE) if each.name == name)
+        (given,) = (each for each in collect_functions(MODULE) if each.name == name)
         assert isinstance(given, GivenAggregate)
         other = tidelog.aggregate(given.signature or "", name=name, init=init, finish=given.finish)(
             lambda *operands, step=step: step(*operands)
         )
         with pytest.raises(CertificateRejected):
             tidelog.check_certificate(
-                tmp_path / "c", functors=[*(each.function for each in marked(MODULE) if each is not given), other]
+                tmp_path / "c",
+                functors=[*(each.function for each in collect_functions(MODULE) if each is not given), other],
             )

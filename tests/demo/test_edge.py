@@ -58,9 +58,9 @@ def examined(*temperatures: int) -> Mapping[str, TurbineView]:
     """Return the knowledge of the first row with the six rules, when its turbines read these temperatures."""
     rows = documents.turbines(1, len(temperatures))
     farm = Farm(Simulated(), rows, Screen(live=False))
-    farm.put({CONTROL: documents.control_document(rows)})
+    farm.replace_documents({CONTROL: documents.control_document(rows)})
     for turbine, temperature in zip(rows[0], temperatures, strict=True):
-        farm.read(temperature, turbine)
+        farm.report_temperature(temperature, turbine)
     farm.network.changes.rules.add(RULES.read_text("utf-8"))
     farm.network.changes.insert("examined", [(CONTROL, story.ROW)])
     farm.network.rest(lambda _: None)

@@ -25,10 +25,10 @@ def network() -> Iterator[LocalNetwork]:
     assert len(names) == 10
     with Processes(names) as processes:
         farm = Farm(processes, ROWS, Screen(live=False))
-        farm.put({CONTROL: documents.control_document(ROWS)})
+        farm.replace_documents({CONTROL: documents.control_document(ROWS)})
         for row in ROWS:
             for turbine in row:
-                farm.read(41 if turbine == BROKEN else 20, turbine)
+                farm.report_temperature(41 if turbine == BROKEN else 20, turbine)
         processes.changes.insert("examined", [(CONTROL, story.ROW)])
         processes.changes.rules.add(RULES.read_text("utf-8"))
         processes.rest(lambda _: None)

@@ -92,11 +92,11 @@ def test_each_sync_is_for_what_it_names(files: Files, synced: list[Path]) -> Non
     files.sync_file("below/one")
     assert synced == [top, top / "below", top / "below/one", top / "below/one"]
     del synced[:]
-    files.put("two", b"two")
+    files.write_bytes("two", b"two")
     files.write("new", lambda file: file.write(b"three"))
     files.replace("new", "below/one")
     assert synced == [top / "two", top / "new", top / "below"]
-    assert files.read("below/one") == b"three"
+    assert files.read_bytes("below/one") == b"three"
 
 
 def test_a_file_is_closed_once(files: Files) -> None:
@@ -108,7 +108,7 @@ def test_a_file_is_closed_once(files: Files) -> None:
     assert file.closed
     assert other.write(b"still open") == 10
     other.close()
-    assert files.read("other") == b"still open"
+    assert files.read_bytes("other") == b"still open"
 
 
 def refused(call: Callable[..., object], *arguments: object) -> None:
@@ -119,7 +119,7 @@ def refused(call: Callable[..., object], *arguments: object) -> None:
 def test_no_descriptor_is_left_open(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where an operation fails, where somebody else has a lock, and where a lock is given back."""
     top = files.folder
-    files.put("file", b"data")
+    files.write_bytes("file", b"data")
     files.make("folder")
     os.mkfifo(top / "pipe")
     os.link(top / "file", top / "second")
@@ -147,7 +147,7 @@ def test_no_descriptor_is_left_open(files: Files, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(os, "truncate", fails)
         refused(files.extend, "file", 1)
-    assert files.read("file") == b"data"
+    assert files.read_bytes("file") == b"data"
     assert len(list(files.below(""))) == 6
     files.extend("file", 1).close()
     for each in (files.shared_lock("none"), files.shared_lock("file"), files.lock("other")):
@@ -163,7 +163,7 @@ def test_no_descriptor_is_left_open(files: Files, monkeypatch: pytest.MonkeyPatc
 
 def test_kinds_are_those_of_the_names_themselves(files: Files) -> None:
     files.make("folder")
-    files.put("file", b"")
+    files.write_bytes("file", b"")
     os.mkfifo(files.folder / "pipe")
     (files.folder / "link").symlink_to(files.folder / "file")
     (files.folder / "lost").symlink_to(files.folder / "none")
@@ -173,13 +173,13 @@ def test_kinds_are_those_of_the_names_themselves(files: Files) -> None:
 
 def test_a_lock_whose_file_was_replaced_is_not_in_place(files: Files) -> None:
     for take in (files.lock, files.shared_lock):
-        files.put("lock", b"")
+        files.write_bytes("lock", b"")
         lock = take("lock")
         assert isinstance(lock, Lock)
         assert lock.is_in_place()
         files.remove("lock")
         assert not lock.is_in_place()
-        files.put("lock", b"")
+        files.write_bytes("lock", b"")
         assert not lock.is_in_place()
         lock.release()
         files.remove("lock")
@@ -201,7 +201,7 @@ def test_a_lock_that_was_replaced_while_it_was_taken_is_taken_anew(
     assert isinstance(lock, Lock)
     assert lock.is_in_place()
     assert len(times) == 2
-    assert files.read("lock") == f"{os.getpid()}\n".encode()
+    assert files.read_bytes("lock") == f"{os.getpid()}\n".encode()
     lock.release()
 
 
@@ -229,9 +229,9 @@ def test_a_child_that_was_forked_does_not_keep_a_lock(files: Files) -> None:
 
 
 def test_the_folder_is_opened_again_after_it_was_closed(files: Files) -> None:
-    files.put("file", b"data")
+    files.write_bytes("file", b"data")
     before = len(os.listdir("/proc/self/fd"))
     files.close()
     files.close()
     assert len(os.listdir("/proc/self/fd")) == before - 1
-    assert files.read("file") == b"data"
+    assert files.read_bytes("file") == b"data"

@@ -58,7 +58,7 @@ def synced(files: Files) -> None:
 OPERATIONS: tuple[tuple[Callable[[Files], object], list[tuple[str, str]]], ...] = (
     (lambda f: f.entries("folder"), [("entries", "folder")]),
     (lambda f: f.kind("a"), [("kind", "a")]),
-    (lambda f: f.read("a"), [("open", "a")]),
+    (lambda f: f.read_bytes("a"), [("open", "a")]),
     (lambda f: f.create("c").close(), [("create", "c")]),
     (lambda f: f.extend("a", 2).close(), [("truncate", "a")]),
     (appended, [("truncate", "a"), ("write", "a")]),
@@ -105,11 +105,11 @@ def test_a_folder_is_made_once_and_lasts() -> None:
     disk.files().create("a").close()
     disk.files().establish()
     assert seen[3:] == [("create", "a")]
-    assert all(disk.crashed(random.Random(seed)).contents().keys() <= {"a"} for seed in range(20))
+    assert all(disk.copy_after_crash(random.Random(seed)).contents().keys() <= {"a"} for seed in range(20))
     disk = SimulatedDisk()
     disk.skip = lambda operation, name: operation == "sync name"
     disk.files().establish()
-    gone = [disk.crashed(random.Random(seed)).above.names == {} for seed in range(20)]
+    gone = [disk.copy_after_crash(random.Random(seed)).above.names == {} for seed in range(20)]
     assert any(gone)
     assert not all(gone)
 
@@ -118,7 +118,7 @@ def survivors(disk: SimulatedDisk) -> list[dict[str, bytes | None]]:
     """The disks that a crash may leave, each once."""
     found: list[dict[str, bytes | None]] = []
     for seed in range(400):
-        contents = disk.crashed(random.Random(seed)).contents()
+        contents = disk.copy_after_crash(random.Random(seed)).contents()
         found += [contents] if contents not in found else []
     return found
 
@@ -140,16 +140,16 @@ def test_bytes_that_were_not_synced_are_there_zero_or_missing() -> None:
     assert survivors(disk) == [{"a": b"1"}]
     disk.change("a", b"other")
     assert survivors(disk) == [{"a": b"other"}]
-    assert disk.left().contents() == {"a": b"other"}
+    assert disk.copy_after_kill().contents() == {"a": b"other"}
 
 
 def test_a_name_that_was_not_synced_is_what_it_was_at_some_moment() -> None:
     disk = SimulatedDisk()
     files = disk.files()
     files.establish()
-    files.put("a", b"1")
+    files.write_bytes("a", b"1")
     files.sync_folder()
-    files.put("b", b"2")
+    files.write_bytes("b", b"2")
     files.rename("b", "a")
     assert sorted(map(repr, survivors(disk))) == sorted(
         map(repr, [{"a": b"1"}, {"a": b"2"}, {"a": b"1", "b": b"2"}, {"a": b"2", "b": b"2"}])
@@ -161,7 +161,7 @@ def test_a_name_that_was_not_synced_is_what_it_was_at_some_moment() -> None:
     files.sync_folder()
     assert survivors(disk) == [{"a": b"2"}]
     files.make("d")
-    files.put("d/e", b"3")
+    files.write_bytes("d/e", b"3")
     files.sync_folder()
     assert sorted(map(len, survivors(disk))) == [2, 3]  # the name in it may be lost
     files.sync_folder("d")
@@ -173,7 +173,7 @@ def test_what_is_there_when_a_process_is_killed_has_no_lock() -> None:
     lock = disk.files().lock("lock")
     assert isinstance(lock, Lock)
     assert isinstance(disk.files().lock("lock"), str)
-    left = disk.left()
+    left = disk.copy_after_kill()
     assert left.contents() == disk.contents()
     assert isinstance(left.files().lock("lock"), Lock)
     left.files().remove("a")
@@ -182,7 +182,7 @@ def test_what_is_there_when_a_process_is_killed_has_no_lock() -> None:
 
 def test_three_readers_share_a_lock() -> None:
     files = filled().files()
-    files.put("lock", b"")
+    files.write_bytes("lock", b"")
     readers = [files.shared_lock("lock") for _ in range(3)]
     for reader in readers:
         assert isinstance(files.lock("lock"), str)

@@ -162,7 +162,7 @@ def _of_rule(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
         values = {**instance.values, name: other_value(value)}
         other = replace(instance, values=values)
         if values != instance.values:
-            yield "another value of a variable", replace(step, instance=other, variables=other.written)
+            yield "another value of a variable", replace(step, instance=other, variables=other.source_values)
     for name, value in step.variables.items():
         if other_value(value) != value:
             yield "another value shown", replace(step, variables={**step.variables, name: other_value(value)})

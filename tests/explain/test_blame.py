@@ -253,12 +253,12 @@ def test_beyond_the_budget_an_answer_is_a_bound(db: tidelog.Database, monkeypatc
 
 def test_stores_of_earlier_versions_say_or_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "store"
-    put = checkpoint._put
+    put = checkpoint._write_array
     monkeypatch.setattr("tidelog.store.keeper.RULES", "other")
     with tidelog.connect(folder) as db:
         with monkeypatch.context() as before:
             before.setattr(
-                checkpoint, "_put", lambda archive, name, array: "epochs" in name or put(archive, name, array)
+                checkpoint, "_write_array", lambda archive, name, array: "epochs" in name or put(archive, name, array)
             )
             db.load(PROGRAM)
             db.insert("e", [("a", "b"), ("b", "c")])

@@ -144,7 +144,7 @@ def kinds_in(proof: Proof) -> Iterator[str]:
         yield from (each.word for each in outermost(flat.conditions))
         yield from ["counter"] if flat.read else []
         yield from ["several heads"] if len(flat.rule.heads) > 1 else []
-        yield from ["path"] if any(premise.atom.path is not None for premise in flat.needed) else []
+        yield from ["path"] if any(premise.atom.path is not None for premise in flat.needed_premises) else []
         if any(not isinstance(literal, Atom) for literal in flat.body[1 : len(flat.body) - len(flat.rule.body)]):
             yield "computed"
 

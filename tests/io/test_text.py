@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.io.samples import BRANCHES, DARK, EDGE, END, EVERY, NAMED, PAIRS, ROWS, decoded, dictionary, relation
 from tidelog.errors import DataError
 from tidelog.io import encode
-from tidelog.io.options import unpacked
+from tidelog.io.options import decompress
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import text_of
 from tidelog.language.syntax import RelationType
@@ -227,21 +227,21 @@ ROWS_OF_NUMBERS = b"".join(b"%d\t%d\n" % (i, i * i) for i in range(500))
     ids=["one part", "two parts", "an empty part", "zeros behind it"],
 )
 def test_all_parts_of_a_gzip_file_are_read(packed: bytes) -> None:
-    assert unpacked(packed, "e.gz") == ROWS_OF_NUMBERS
+    assert decompress(packed, "e.gz") == ROWS_OF_NUMBERS
 
 
 @pytest.mark.parametrize("half", [ROWS_OF_NUMBERS[:900], b""])
 def test_two_equal_parts_of_a_gzip_file_are_two(half: bytes) -> None:
-    assert unpacked(2 * gzip.compress(half), "e.gz") == 2 * half
+    assert decompress(2 * gzip.compress(half), "e.gz") == 2 * half
 
 
 @pytest.mark.parametrize("cut", [slice(None, -1), slice(None, -5), slice(None, 12), slice(None, -30)])
 def test_a_gzip_file_that_is_cut_is_an_error(cut: slice) -> None:
     with pytest.raises(DataError, match="E0411"):
-        unpacked(gzip.compress(ROWS_OF_NUMBERS)[cut], "e.gz")
+        decompress(gzip.compress(ROWS_OF_NUMBERS)[cut], "e.gz")
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**32 - 1])
 def test_a_gzip_file_that_names_a_wrong_size_is_an_error(size: int) -> None:
     with pytest.raises(DataError, match="E0411"):
-        unpacked(gzip.compress(ROWS_OF_NUMBERS)[:-4] + size.to_bytes(4, "little"), "e.gz")
+        decompress(gzip.compress(ROWS_OF_NUMBERS)[:-4] + size.to_bytes(4, "little"), "e.gz")

@@ -424,16 +424,16 @@ class Held:
 def test_waiting_for_a_lock() -> None:
     lock = Held(3)
     with Deferring() as interrupts:
-        with interrupts.holding(lock):
+        with interrupts.hold(lock):
             assert lock.held == 1
         assert (lock.held, lock.tries) == (0, -1)
-        with pytest.raises(ValueError, match="inside"), interrupts.holding(Held(0)):
+        with pytest.raises(ValueError, match="inside"), interrupts.hold(Held(0)):
             raise ValueError("inside")
         lock.tries = 1_000
         press()
-        with pytest.raises(KeyboardInterrupt), interrupts.holding(lock):
+        with pytest.raises(KeyboardInterrupt), interrupts.hold(lock):
             raise AssertionError
         assert (lock.held, lock.tries) == (0, 999)
-    with pytest.raises(ValueError, match="inside"), Interrupts().holding(other := Held(2)):
+    with pytest.raises(ValueError, match="inside"), Interrupts().hold(other := Held(2)):
         raise ValueError("inside")
     assert other.held == 0

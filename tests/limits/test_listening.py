@@ -15,7 +15,7 @@ import pytest
 
 from tidelog.limits import listening as module
 from tidelog.limits.interrupts import Deferring
-from tidelog.limits.listening import listening
+from tidelog.limits.listening import run_listener
 from tidelog.limits.watch import Watch
 
 
@@ -53,7 +53,7 @@ def wakeup() -> Iterator[tuple[int, int]]:
 def test_all_blocks_share_one_thread() -> None:
     threads = set()
     for _ in range(20):
-        with listening(turns := Turns()):
+        with run_listener(turns := Turns()):
             turns.wait()
         threads |= {thread for _, thread in turns.told}
     assert len(threads) == 1
@@ -64,7 +64,7 @@ def test_a_block_that_is_over_is_forgotten() -> None:
     """What its turn has may be large: a session of DuckDB, say."""
     turns = Turns()
     forgotten = weakref.ref(turns)
-    with listening(turns):
+    with run_listener(turns):
         turns.wait()
     del turns
     gc.collect()
@@ -75,11 +75,11 @@ def test_blocks_of_several_threads_have_turns_at_the_same_time() -> None:
     one, other = Turns(), Turns()
 
     def work() -> None:
-        with listening(other):
+        with run_listener(other):
             other.wait()
             one.wait(lambda told: len(told) > 3)
 
-    with Deferring(), listening(one):
+    with Deferring(), run_listener(one):
         thread = threading.Thread(target=work)
         thread.start()
         other.wait()
@@ -93,10 +93,10 @@ def test_blocks_of_several_threads_have_turns_at_the_same_time() -> None:
 
 
 def test_nobody_has_a_turn_once_the_block_is_left() -> None:
-    with listening(first := Turns()):
+    with run_listener(first := Turns()):
         first.wait()
     count = len(first.told)
-    with listening(second := Turns()):
+    with run_listener(second := Turns()):
         second.wait(lambda told: len(told) > 2)
     assert len(first.told) == count
 
@@ -105,18 +105,18 @@ def test_control_c_is_heard_by_the_block_in_which_it_comes() -> None:
     """Also if the block is left before the thread has read of it."""
     with Deferring() as interrupts:
         for _ in range(50):
-            with listening(Turns()):
+            with run_listener(Turns()):
                 signal.raise_signal(signal.SIGINT)
-            with listening(turns := Turns()):
+            with run_listener(turns := Turns()):
                 turns.wait()
             assert not any(pressed for pressed, _ in turns.told)
-        with listening(outer := Turns()):
-            with listening(inner := Turns()):
+        with run_listener(outer := Turns()):
+            with run_listener(inner := Turns()):
                 signal.raise_signal(signal.SIGINT)
                 inner.wait(any)
             outer.wait(any)
-        with listening(outer := Turns()):
-            with listening(Turns()):
+        with run_listener(outer := Turns()):
+            with run_listener(Turns()):
                 pass
             signal.raise_signal(signal.SIGINT)
             outer.wait(any)
@@ -127,11 +127,11 @@ def test_the_wakeup_file_of_others_is_put_back(wakeup: tuple[int, int]) -> None:
     reading, writing = wakeup
     handler = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:
-        with module._LISTENER.lock, listening(Turns()), listening(Turns()):
+        with module._LISTENER.lock, run_listener(Turns()), run_listener(Turns()):
             signal.raise_signal(signal.SIGUSR1)
         assert os.read(reading, 10) == bytes([signal.SIGUSR1])  # though the thread had no time for it
         assert signal.set_wakeup_fd(writing) == writing
-        with listening(Turns()):
+        with run_listener(Turns()):
             signal.set_wakeup_fd(-1)  # by a handler, say
         assert signal.set_wakeup_fd(writing) == -1
     finally:
@@ -141,7 +141,7 @@ def test_the_wakeup_file_of_others_is_put_back(wakeup: tuple[int, int]) -> None:
 def test_the_thread_ends_when_nobody_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_IDLE", 1)
     for _ in range(2):
-        with listening(turns := Turns()):
+        with run_listener(turns := Turns()):
             turns.wait()
         (thread,) = {thread for _, thread in turns.told}
         thread.join(60)
@@ -156,11 +156,11 @@ def test_a_turn_that_fails_is_the_last_of_its_thread_only() -> None:
         raise RuntimeError
 
     try:
-        with listening(turns := Turns()):
+        with run_listener(turns := Turns()):
             turns.wait()
-            with listening(fail):
+            with run_listener(fail):
                 turns.told[0][1].join(60)
-            with listening(again := Turns()):
+            with run_listener(again := Turns()):
                 again.wait()
     finally:
         threading.excepthook = hook
@@ -169,9 +169,9 @@ def test_a_turn_that_fails_is_the_last_of_its_thread_only() -> None:
 
 def test_what_cannot_take_long_is_not_listened_to() -> None:
     watch = Watch(timeout=0.0)
-    with listening(turns := Turns()), watch.telling(1_000):
+    with run_listener(turns := Turns()), watch.stop_kernels(1_000):
         turns.wait()
-    assert not watch.stop.given
+    assert not watch.stop.is_given
 
 
 SCRIPT = """
@@ -181,10 +181,10 @@ from tidelog.limits.interrupts import Deferring
 
 def stopped(watch, press=None):
     "Whether kernels are told to stop."
-    with watch.telling(1_000_000):
+    with watch.stop_kernels(1_000_000):
         if press is not None:
             press()
-        while not watch.stop.given:
+        while not watch.stop.is_given:
             pass
     return True
 
@@ -210,13 +210,13 @@ def child():
 
 results = []
 watch = Watch()
-with watch.telling(1_000_000):
+with watch.stop_kernels(1_000_000):
     assert status(child)
     thread = threading.Thread(target=lambda: results.append(status(child)))
     thread.start()
     thread.join()
     turned = threading.Event()
-    with __import__("tidelog.limits.listening").limits.listening.listening(lambda pressed: turned.set()):
+    with __import__("tidelog.limits.listening").limits.listening.run_listener(lambda pressed: turned.set()):
         turned.wait()  # and the parent listens on
 assert results == [True]
 assert not watch.told
@@ -229,7 +229,7 @@ files = [os.dup(0) for _ in range(1100)]
 assert stopped(Watch(timeout=0.0))
 """
 LEFT_OPEN = """
-block = Watch(timeout=60).telling(1_000_000)
+block = Watch(timeout=60).stop_kernels(1_000_000)
 block.__enter__()
 """
 

@@ -11,7 +11,7 @@ import pytest
 from tidelog.common.source import SourceText, Span
 from tidelog.errors import LimitError
 from tidelog.limits import watch as module
-from tidelog.limits.watch import Watch, WithinMemory, guarded
+from tidelog.limits.watch import Watch, WithinMemory, defer_interrupts
 
 
 def test_rows_are_those_from_before_and_those_under_way() -> None:
@@ -48,10 +48,10 @@ def test_the_size_of_a_relation() -> None:
 
 def waited_for(watch: Watch, size: int, begin: Callable[[], object] = lambda: None) -> bool:
     """Return True if kernels on something of this size are told to stop, after `begin`."""
-    with watch.telling(size):
+    with watch.stop_kernels(size):
         begin()
         for _ in range(400):
-            if watch.stop.given:
+            if watch.stop.is_given:
                 return True
             time.sleep(0.01)
     return False
@@ -70,7 +70,7 @@ def test_kernels_that_may_take_long_stop_when_the_time_is_over(size: int) -> Non
 def test_kernels_that_may_take_long_stop_for_control_c() -> None:
     """Also where Python has not run the handler of the signal yet, since it was in a kernel."""
     watch = Watch()
-    with guarded(watch):
+    with defer_interrupts(watch):
         assert watch.interrupts is not Watch().interrupts
         assert waited_for(watch, 10**9, lambda: signal.raise_signal(signal.SIGINT))
         assert watch.told

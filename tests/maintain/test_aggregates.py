@@ -373,7 +373,7 @@ def test_a_state_follows_or_asks_for_all_members(
             members = [*members, *map(float, came)]
             for value in died:
                 members.remove(value)
-            after = state.changed(numpy.array(came, numpy.float64), numpy.array(died, numpy.float64))
+            after = state.with_changes(numpy.array(came, numpy.float64), numpy.array(died, numpy.float64))
             if after is None:
                 assert isinstance(state, Window)
                 after = state_of(op, numpy.array(members))
@@ -394,14 +394,14 @@ def groups_of(*sizes: int) -> Iterator[tuple[tuple[int], Total]]:
 def test_states_are_taken_back() -> None:
     large = LargeGroups()
     for group, state in groups_of(2_000, 3_000, 10):
-        large.put(group, state)
+        large.note_state(group, state)
     large.keep()
     kept = dict(large.states)
     assert set(kept) == {(0,), (1,)}
-    large.put((0,), None)
-    large.put((1,), Total("sum", 5_000))
-    large.put((1,), Total("sum", 10))
-    large.put((2,), Total("sum", 4_000))
+    large.note_state((0,), None)
+    large.note_state((1,), Total("sum", 5_000))
+    large.note_state((1,), Total("sum", 10))
+    large.note_state((2,), Total("sum", 4_000))
     assert set(large.states) == {(2,)}
     large.take_back()
     assert large.states == kept
@@ -411,9 +411,9 @@ def test_states_are_taken_back() -> None:
 
 def test_a_window_of_equal_values() -> None:
     state = Window.of("median", numpy.full(5_000, 3.0))
-    after = state.changed(numpy.full(0, 0.0), numpy.full(2_000, 3.0))
+    after = state.with_changes(numpy.full(0, 0.0), numpy.full(2_000, 3.0))
     assert after is None
-    after = state.changed(numpy.full(3_000, 3.0), numpy.full(400, 3.0))
+    after = state.with_changes(numpy.full(3_000, 3.0), numpy.full(400, 3.0))
     assert after is not None
     assert (after.size, after.value(), len(after.values)) == (7_600, 3.0, large_groups.WIDTH)
 

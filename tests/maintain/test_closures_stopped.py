@@ -68,7 +68,7 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
         (EpochState, "history", 4),
         (closures, "edges_along", 4),
         (EpochState, "note", 2),
-        (closure_module, "compared", 3),
+        (closure_module, "compare_closures", 3),
         (closure_module.Closure, "_make_room", 3),
     ],
 )
@@ -144,10 +144,10 @@ def at_kernel_looks(patch: pytest.MonkeyPatch, call: int) -> None:
         yield
 
     def look(self: Watch, rows: int = 0, doing: str = "") -> None:
-        if self.stop.given:
+        if self.stop.is_given:
             raise limit()
 
-    patch.setattr(Watch, "telling", telling)
+    patch.setattr(Watch, "stop_kernels", telling)
     patch.setattr(Watch, "look", look)
 
 
@@ -173,8 +173,8 @@ def test_what_is_stopped_is_not_built_anew(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_kernels_are_told_that_the_time_is_over() -> None:
     watch = Watch(timeout=0.0)
-    with watch.telling(1_000_000):
-        while not watch.stop.given:
+    with watch.stop_kernels(1_000_000):
+        while not watch.stop.is_given:
             pass
     with pytest.raises(LimitError, match="E0501"):
         watch.look()
@@ -184,9 +184,9 @@ def test_kernels_are_told_that_control_c_was_pressed() -> None:
     """Handlers do not run in a kernel; the one here would only note it."""
     watch = Watch()
     with Deferring() as watch.interrupts:
-        with watch.telling(1_000_000):
+        with watch.stop_kernels(1_000_000):
             signal.raise_signal(signal.SIGINT)
-            while not watch.stop.given:
+            while not watch.stop.is_given:
                 pass
         watch.interrupts.pressed = False
         with pytest.raises(KeyboardInterrupt):

@@ -34,10 +34,10 @@ NONE = numpy.empty(0)
     ],
 )
 def test_infinities_are_counted_by_their_signs(born: list[float], died: list[float], value: float | None) -> None:
-    total = Total("sum").changed(numpy.array(born), NONE).changed(NONE, numpy.array(died))
+    total = Total("sum").with_changes(numpy.array(born), NONE).with_changes(NONE, numpy.array(died))
     assert total.value() == value
     assert total.size == len(born) - len(died)
-    assert Total("sum").changed(numpy.array(born), numpy.array(died)) == total
+    assert Total("sum").with_changes(numpy.array(born), numpy.array(died)) == total
 
 
 VALUES: dict[AggregateName, Callable[[list[float]], float]] = {"min": min, "max": max, "median": median}
@@ -57,6 +57,6 @@ def test_a_window_gives_the_value_of_its_group_or_ends(op: AggregateName, monkey
             for each in died:
                 group.remove(each)
             group += born
-            window = window.changed(numpy.array(born), numpy.array(died))
+            window = window.with_changes(numpy.array(born), numpy.array(died))
         ended += window is None
     assert ended > 50

@@ -122,12 +122,12 @@ def test_the_words_looked_at_are_a_multiple_of_those_that_came_and_went(
         db.delete("e", list(db["e"]))
         db.commit()
     looked.clear()
-    start = db.workspace.dictionary.made
+    start = db.workspace.dictionary.values_added
     for i in range(120):
         db.insert("e", [(f"new {i} {j}", "b 1") for j in range(10)])
         db.delete("e", [(f"new {i - 1} {j}", "b 1") for j in range(10)])
         db.commit()
-    came = db.workspace.dictionary.made - start
+    came = db.workspace.dictionary.values_added - start
     assert came >= 1_200
     own = 4 * 10 * len(looked)  # what waits for the commit, and the change before
     assert 0 < sum(looked) <= 8 * 2 * came + 7_200 + own

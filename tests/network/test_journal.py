@@ -75,7 +75,11 @@ class Follower:
 
     def fault(self) -> str:
         """Return the error if the process or the machine stops now, or ""."""
-        for disk in (self.disk.left(), self.disk.crashed(self.rng), self.disk.crashed(self.rng)):
+        for disk in (
+            self.disk.copy_after_kill(),
+            self.disk.copy_after_crash(self.rng),
+            self.disk.copy_after_crash(self.rng),
+        ):
             journal = Journal("/store", disk.files())
             try:
                 state = journal.open("a", REACHABILITY)

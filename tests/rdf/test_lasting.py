@@ -290,7 +290,7 @@ def test_whatever_is_on_the_disk_before_each_operation() -> None:
 
     def keep(operation: str, name: str) -> None:
         if operation in WRITES:
-            left.append((len(states), rng.choice((disk.left, lambda: disk.crashed(rng)))()))
+            left.append((len(states), rng.choice((disk.copy_after_kill, lambda: disk.copy_after_crash(rng)))()))
 
     disk.before = keep
     with simulated(disk) as store:

@@ -22,7 +22,7 @@ from tidelog import UsageError
 from tidelog.rdf.terms import RDF
 from tidelog.serve.access import AccessToken
 from tidelog.serve.requests import ServerLimits
-from tidelog.serve.running import listening
+from tidelog.serve.running import open_listener
 
 _JSON, _XML = "application/sparql-results+json", "application/sparql-results+xml"
 ANIMALS = "SELECT ?x { ?x a :Animal }"
@@ -276,10 +276,10 @@ def test_other_pages_in_a_browser_do_not_reach_a_server_without_tokens(server: S
 
 def test_without_tokens_only_this_machine_is_served() -> None:
     with pytest.raises(UsageError) as caught:
-        listening("0.0.0.0", 0, False)
+        open_listener("0.0.0.0", 0, False)
     assert caught.value.code == "E0696"
-    with listening("127.0.0.1", 0, False) as taken, pytest.raises(UsageError) as caught:
-        listening("127.0.0.1", taken.getsockname()[1], False)
+    with open_listener("127.0.0.1", 0, False) as taken, pytest.raises(UsageError) as caught:
+        open_listener("127.0.0.1", taken.getsockname()[1], False)
     assert caught.value.code == "E0696"
     with pytest.raises(UsageError) as caught:
         AccessToken.of("read:")

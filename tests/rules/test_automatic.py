@@ -116,7 +116,7 @@ def evaluated(text: str, asked: list[int]) -> tidelog.Database:
     """The tree with the nodes that are asked for, loaded as `tidelog run` does."""
     demand = Demanded(text_of(HEAD + text, "test.dl"), GivenFunctions())
     db = tidelog.connect()
-    db.load(demand.form(demand.chosen()))
+    db.load(demand.form(demand.relations_on_demand()))
     db.insert("e", TREE)
     db.insert("s", [(x,) for x in asked])
     load_by_sizes(db, demand)

@@ -74,8 +74,8 @@ def run(rng: random.Random, steps: int) -> int:
                 many = pickle.loads(pickle.dumps(many))
             case 8:
                 assert many.get("\ud800") is None
-        assert (len(many), many.count, many.made, many.reused) == (len(few), few.count, few.made, few.reused)
-    return many.reused
+        assert (len(many), many.count, many.made, many.reuse_count) == (len(few), few.count, few.made, few.reuse_count)
+    return many.reuse_count
 
 
 def test_a_table_does_what_a_list_does() -> None:

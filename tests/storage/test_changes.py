@@ -141,7 +141,7 @@ def test_random_changes_kept_and_taken_back(seed: int, by_row: bool, supported: 
         for number in range(rng.randrange(3)):
             change.assert_facts(rng.sample(every, rng.randrange(len(every))), 10 * epoch + 21 + number)
         assert marks_of(stored) == change.now
-        assert stored.journal.listed(IN) == change.births
+        assert stored.journal.list_length(IN) == change.births
         assert stored.marks.derivations() == sum(mark.count for mark in change.now.values())
         change.settle(before)
         if rng.random() < 0.5:

@@ -59,7 +59,7 @@ SHAPES = (chain, comb, grid, layers, circles, acyclic)
 def rows(pairs: ChangedPairs) -> set[Pair]:
     """Return the pairs, each once, as many as there are said to be, with words that are held."""
     said = len(pairs)
-    of_words = {word for row in pairs.held().tolist() for word in row}
+    of_words = {word for row in pairs.words_in_use().tolist() for word in row}
     found = [(x, y) for x, y in pairs.words().tolist()]
     assert len(found) == len(set(found)) == said
     assert of_words >= {word for pair in found for word in pair}

@@ -34,7 +34,7 @@ def stop_after(
     stop.give(looks)
 
     def look(pairs: int) -> None:
-        if stop.given:
+        if stop.is_given:
             assert stop.looks < looks + 20, "kernels went on"
             raise StoppedError
 
@@ -138,7 +138,7 @@ def test_a_component_whose_members_are_searched() -> None:
     looks = stop.looks
     stop.give(looks + 1)
     closure.change(words([(7, 8)]), words([]), UPDATE, stop=stop)
-    assert stop.given
+    assert stop.is_given
     closure.take_back(no_edges)
     assert len(closure) == 5_000 * 5_000
     check_room(closure)
@@ -213,10 +213,10 @@ def test_a_change_makes_the_one_before_it_last(seconds: float) -> None:
 
 def test_words_of_a_stop() -> None:
     stop = Stop()
-    assert (stop.looks, stop.given) == (0, False)
+    assert (stop.looks, stop.is_given) == (0, False)
     stop.give(1)
-    early = stop.given
+    early = stop.is_given
     stop.give()
-    assert (early, stop.given) == (False, True)
+    assert (early, stop.is_given) == (False, True)
     assert isinstance(stop.looks, int)
     assert numpy.int64(stop.address) == stop.address

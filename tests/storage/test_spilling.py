@@ -390,7 +390,7 @@ def test_cold_arrays_go_first(tmp_path: Path) -> None:
         asked.append(cold)
         return [cold]
 
-    with own.cooling(colder):
+    with own.allow_spilling(colder):
         hot.grow(200_000_000)
     assert asked
     assert own.in_files == cold.size + hot.size

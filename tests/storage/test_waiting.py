@@ -15,7 +15,7 @@ from tests.depth import cases
 from tests.recount import mistakes, state_of
 from tests.scripts import run, script_for
 from tests.suite import FIRST_SEED, chunks
-from tidelog.common.looking import unlimited
+from tidelog.common.looking import ignore_limits
 from tidelog.kernels import layout
 from tidelog.maintain import bootstrap
 from tidelog.storage import grids, waiting
@@ -78,12 +78,12 @@ def test_waiting_rows_are_inserted_as_others(monkeypatch: pytest.MonkeyPatch, se
             stored.fields[layout.R_NEW] = start  # rows of this round are counted again
         rows._rows.view(late.catalog.dtype, batch.size)[:] = batch.ravel()
         late.fields[layout.R_WAITING_N] = len(batch)
-        rows.insert(unlimited)
+        rows.insert(ignore_limits)
         insert_counted(plain, batch, start)
         assert late.fields[layout.R_WAITING_N] == 0
         assert found(late, start) == found(plain, start)
         assert found(late, 0) == found(plain, 0)
-        assert late.emitted == plain.emitted
+        assert late.rows_emitted == plain.rows_emitted
 
 
 def insert_counted(stored: StoredRelation, batch: numpy.ndarray, since: int) -> None:

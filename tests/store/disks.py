@@ -55,7 +55,7 @@ def table(numbers: set[int]) -> pa.Table:
 def facts_in(state: StateFolder) -> set[int]:
     """The facts of a state: those of the checkpoint, and what has changed since."""
     found: set[int] = set()
-    with state.saved() as file:
+    with state.open_checkpoint() as file:
         if file is not None:
             found |= set(json.load(file))
     for _, asserts, values in state.tables():
@@ -234,7 +234,7 @@ def crash_everywhere(seed: int, steps: int, crashes: int, skip: Callable[[str, s
         except Killed:
             follower.kill()
             follower.disk.before = None
-            follower.go_on(opened(follower.disk.left(), follower.kind)[0])
+            follower.go_on(opened(follower.disk.copy_after_kill(), follower.kind)[0])
         follower.disk.before = None
         fault = faults[0] if faults else _fault_now(follower, crashes)
         if fault:
@@ -248,7 +248,7 @@ def _end(operation: str, name: str) -> None:
 
 def _fault_now(follower: Follower, crashes: int) -> str:
     """Return the error if the process ends now, or the machine; or ""."""
-    disks = (follower.disk.left(), *(follower.disk.crashed(follower.rng) for _ in range(crashes)))
+    disks = (follower.disk.copy_after_kill(), *(follower.disk.copy_after_crash(follower.rng) for _ in range(crashes)))
     return next(filter(None, map(follower.fault_in, disks)), "")
 
 
@@ -287,7 +287,7 @@ def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_g
             fault = _fault_now(follower, 2)
             if fault:
                 return f"after operation {number}: {fault}"
-            epoch, found = opened(follower.disk.left(), follower.kind)
+            epoch, found = opened(follower.disk.copy_after_kill(), follower.kind)
             if follower.state is not None:  # the process goes on as before
                 if len(follower.history) - 1 > follower.acknowledged and not for_good and found != facts:
                     return f"after operation {number} there is epoch {epoch} on the disk"

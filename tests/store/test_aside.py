@@ -183,7 +183,7 @@ def test_other_syncs_wait_for_a_part_of_the_file_only(monkeypatch: pytest.Monkey
     disk.before = lambda operation, name: steps.append(operation) if operation in WRITES else None
     found = files.write("big", lambda file: [file.write(bytes(50)), file.write(bytes(230))], gently=True)
     assert steps == ["create", "write", "write", "sync file", "write", "sync file", "write", "sync file"]
-    assert files.read("big") == bytes(280)
+    assert files.read_bytes("big") == bytes(280)
     assert found == files.checksum("big")
 
 

@@ -197,7 +197,7 @@ def test_a_store_of_version_2_goes_on_as_one_of_version_4() -> None:
             nonlocal count
             count += 1
             if count == number:
-                found.extend((disk.left(), disk.crashed(rng)))
+                found.extend((disk.copy_after_kill(), disk.copy_after_crash(rng)))
                 raise OSError(errno.EIO, "no")
 
         with StoredDatabase("/store", files=disk.files()) as db:
@@ -207,7 +207,7 @@ def test_a_store_of_version_2_goes_on_as_one_of_version_4() -> None:
             with suppress(UsageError):
                 db.commit()
             disk.before = None
-            found.extend((disk.left(), disk.crashed(rng)))
+            found.extend((disk.copy_after_kill(), disk.copy_after_crash(rng)))
             db.insert("e", [("d",)])
             db.commit()
         assert json.loads(files_of(disk)["manifest.json"])["version"] == 4

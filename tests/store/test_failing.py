@@ -71,7 +71,7 @@ def test_every_operation_of_a_commit_fails(program: str, for_good: bool) -> None
     base, first, second = filled(), {("a",), ("c",)}, {("a",), ("c",), ("d",)}
     number, failed = 1, 0
     while True:
-        disk, count = base.left(), 0
+        disk, count = base.copy_after_kill(), 0
 
         def fail(operation: str, name: str, number: int = number) -> None:
             nonlocal count
@@ -95,7 +95,7 @@ def test_every_operation_of_a_commit_fails(program: str, for_good: bool) -> None
                 assert {name: rows for name, rows in views(db).items() if name in kept} == kept
                 assert db.stats()["store"]["epoch"] == 2
                 db.rollback()
-            with StoredDatabase("/store", files=disk.left().files()) as other:
+            with StoredDatabase("/store", files=disk.copy_after_kill().files()) as other:
                 assert set(other["t"]) in ((set(db["t"]), second) if for_good else (set(db["t"]),))
             db.insert("e", [("d",), ("f",)])
             db.commit()
@@ -115,11 +115,11 @@ def open_and_close(disk: SimulatedDisk) -> None:
 
 def test_every_operation_of_opening_fails() -> None:
     base = filled()
-    with StoredDatabase("/store", files=base.left().files()) as db:
+    with StoredDatabase("/store", files=base.copy_after_kill().files()) as db:
         kept = views(db)
     number = 1
     while True:
-        disk, count = base.left(), 0
+        disk, count = base.copy_after_kill(), 0
         before = {name: data for name, data in disk.contents().items() if name != "lock"}
 
         def fail(operation: str, name: str, number: int = number) -> None:

@@ -71,7 +71,7 @@ def test_whatever_is_on_the_disk_before_each_operation() -> None:
 
     def keep(operation: str, name: str) -> None:
         if operation in WRITES:
-            for killed, other in ((True, disk.left()), (False, disk.crashed(rng))):
+            for killed, other in ((True, disk.copy_after_kill()), (False, disk.copy_after_crash(rng))):
                 found.setdefault((acknowledged, str({**other.contents(), "lock": None})), (killed, other))
 
     def done() -> None:

@@ -42,7 +42,7 @@ def killed(commits: int) -> SimulatedDisk:
         db.insert("e", [(f"s{i}", i)])
         db.delete("e", [(f"s{i - 2}", i - 2)])
         db.commit()
-    return disk.left()
+    return disk.copy_after_kill()
 
 
 def test_a_small_commit_waits_for_one_sync() -> None:
@@ -119,14 +119,14 @@ def test_what_a_killed_process_wrote_is_on_the_disk_before_others_build_on_it() 
     disk.skip = lambda operation, name: operation == "sync file" and name == LOG
     db.insert("e", [("late", 7)])
     db.commit()
-    disk = disk.left()
+    disk = disk.copy_after_kill()
     with opened(disk) as db:
         rows = set(db["e"])
         assert ("late", 7) in rows
         db.load("more: t(x) :- f(x).")
         db.commit()  # The manifest names the log.
         for seed in range(20):
-            with opened(disk.crashed(random.Random(seed))) as found:
+            with opened(disk.copy_after_crash(random.Random(seed))) as found:
                 assert set(found["e"]) == rows
 
 
@@ -146,7 +146,7 @@ def test_a_log_that_a_killed_process_has_just_created_does_not_go() -> None:
     disk.before = kill
     with pytest.raises(Killed):
         db.commit()
-    disk = disk.left()
+    disk = disk.copy_after_kill()
     assert LOG in disk.contents()
     with opened(disk) as db:
         db.insert("e", [("late", 7)])
@@ -154,7 +154,7 @@ def test_a_log_that_a_killed_process_has_just_created_does_not_go() -> None:
         rows = set(db["e"])
         assert ("late", 7) in rows
         for seed in range(20):
-            with opened(disk.crashed(random.Random(seed))) as found:
+            with opened(disk.copy_after_crash(random.Random(seed))) as found:
                 assert set(found["e"]) == rows
 
 
@@ -175,7 +175,7 @@ def test_an_opening_that_fails_anywhere_leaves_what_there_is(error: BaseExceptio
         with suppress(KeyboardInterrupt, UsageError, DataError):
             opened(disk)
         is_over, disk.before = left >= 0, None
-        for found in (disk.left(), disk.crashed(random.Random(number))):
+        for found in (disk.copy_after_kill(), disk.copy_after_crash(random.Random(number))):
             with opened(found) as db:
                 assert (set(db["e"]), db.stats()["store"]["epoch"]) == ({("s0", 0), ("s1", 1)}, 3), number
         if is_over:
@@ -204,7 +204,7 @@ def test_damage_after_a_crash_never_changes_what_there_is(name: str) -> None:
     for what, changed in damages(data, rng, 60):
         disk.change(name, changed)
         try:
-            with opened(disk.left()) as db:
+            with opened(disk.copy_after_kill()) as db:
                 assert (set(db["e"]), db.stats()["store"]["epoch"]) == ({("s1", 1), ("s2", 2)}, 4), what
         except DataError as error:
             found.append((error.code, error.problems[0].place))
@@ -241,7 +241,7 @@ def test_facts_of_relations_that_went_stay_away() -> None:
         db.commit()
         assert set(db["f"]) == {("b",)}
         disk.before = None
-        left = disk.left()
+        left = disk.copy_after_kill()
     for each in (left, disk):
         with opened(each) as db:
             assert (set(db["f"]), set(db["e"])) == ({("b",)}, {("a", 1)})
@@ -293,7 +293,7 @@ def test_a_commit_that_the_disk_does_not_take_leaves_nothing() -> None:
             with pytest.raises(UsageError, match="No space left"):
                 db.commit()
             disk.before = None
-            with opened(disk.left()) as other:
+            with opened(disk.copy_after_kill()) as other:
                 assert set(other["e"]) == {("s0", 0), ("s1", 1)}
             db.rollback()
         db.insert("e", [("s9", 9)])

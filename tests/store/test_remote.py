@@ -204,7 +204,7 @@ def test_files_that_are_missing_cut_or_changed_are_damage(address: str) -> None:
 
 def test_parts_are_listed_with_rows_and_checksums(address: str) -> None:
     def write(place: str) -> list[FilePart]:
-        RemoteFiles(place, NAME).put("part-0.parquet", b"abc")
+        RemoteFiles(place, NAME).write_bytes("part-0.parquet", b"abc")
         return [FilePart("part-0.parquet", 3, checksum(b"abc"))]
 
     system, path = fsspec.core.url_to_fs(address)

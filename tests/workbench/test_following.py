@@ -225,9 +225,9 @@ def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None
     log.close()
     (file,) = (tmp_path / "changes").iterdir()
     file.write_bytes(file.read_bytes()[:-9])
-    assert [each.number for each in log.read(5)] == [3, 4, 5]
-    assert [each.number for each in log.read(4)] == [3, 4]
-    assert [each.number for each in log.read(7)] == []
+    assert [each.number for each in log.read_epochs(5)] == [3, 4, 5]
+    assert [each.number for each in log.read_epochs(4)] == [3, 4]
+    assert [each.number for each in log.read_epochs(7)] == []
 
 
 def test_a_line_without_room_leaves_the_others_as_they_are(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_line_without_room_leaves_the_others_as_they_are(tmp_path: Path) -> No
     log.write(EpochChanges(4, {"edge": "4"}))
     log.write(EpochChanges(5, {"edge": "5"}))
     log.close()
-    assert [(each.number, each.relations) for each in log.read(5)] == [(n, {"edge": str(n)}) for n in (3, 4, 5)]
+    assert [(each.number, each.relations) for each in log.read_epochs(5)] == [(n, {"edge": str(n)}) for n in (3, 4, 5)]
 
 
 def test_a_disk_that_takes_no_changes_refuses_them_and_reading_goes_on(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from tidelog.certificate.session import look
 from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import wrong_argument
 from tidelog.functions.callables import FunctorSource, GivenFunctions
-from tidelog.limits.watch import Watch, guarded
+from tidelog.limits.watch import Watch, defer_interrupts
 
 __all__ = [
     "Certificate",
@@ -76,7 +76,7 @@ def check_certificate(
         raise wrong_argument("a certificate", "the path of a folder", given)
     watch = Watch(timeout)
     try:
-        with guarded(watch):
+        with defer_interrupts(watch):
             given = GivenFunctions.of(functors)
             certificate = load(Path(folder), partial(look, watch), given)
             check(certificate, watch)

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy
 
 from tidelog.common.arrays import AnyWords
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.language.counters import COUNTER
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.maintain.state import EngineState
@@ -124,7 +124,7 @@ def _drop_node_candidates(node: HyperNode) -> HyperNode:
     return replace(node, relations=tuple(name for name in node.relations if name not in shown), rules=rules, whole=())
 
 
-def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = unlimited) -> Certificate:
+def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = ignore_limits) -> Certificate:
     """Return the certificate of an engine's state, for the program that the engine should evaluate. Compile the program
     anew, and take only rows and births from the engine. Call `look` meanwhile and while the certificate is read; it may
     raise."""
@@ -146,7 +146,7 @@ def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = un
     return Certificate(program, engine.dictionary, "the database", facts, view, whole)
 
 
-def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:
+def program_text(programs: Iterable[Program], look: Look = ignore_limits) -> str:
     """Return types, declarations and rules of loaded programs as one text; rules keep their names.
 
     Leave out directives, and facts, which are data of the certificate. Call `look` for each of them; it may raise.

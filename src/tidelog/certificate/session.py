@@ -2,7 +2,7 @@
 
 The time limit and Ctrl-C both interrupt the running statement. While DuckDB waits for its threads, handlers of signals
 do not run. So a thread listens for Ctrl-C at the wake-up file of signals and interrupts the statement; the handler of
-`guarded` runs after that. An interrupt between two statements is lost: it is repeated until the check has ended.
+`defer_interrupts` runs after that. An interrupt between two statements is lost: it is repeated until the check ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidelog.common.arrays import AnyWords
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind
-from tidelog.limits.listening import listening
+from tidelog.limits.listening import run_listener
 from tidelog.limits.watch import Watch
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.dictionary import Dictionary
@@ -42,7 +42,7 @@ def interrupted_statements(connection: duckdb.DuckDBPyConnection, watch: Watch) 
         if pressed or watch.interrupts.pressed or _find_exceeded_time(watch) is not None:
             connection.interrupt()
 
-    with listening(interrupt):
+    with run_listener(interrupt):
         try:
             yield
         except duckdb.InterruptException:

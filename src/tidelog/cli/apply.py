@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tidelog.cli.facts import FACTS, FactsArgument, declared_options, inputs_of, read_inputs
 from tidelog.cli.report import change_lines, print_json, print_stats, table
 from tidelog.cli.run import check_folders
-from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, existing, functors_of, limits_of
+from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of, open_existing
 from tidelog.errors import DataError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(arguments.fact_dir, folder)
     insert, delete = (list(map(FactsArgument.of, each)) for each in (arguments.insert, arguments.delete))
-    with existing(arguments.store, functors=functors_of(arguments)) as db:
+    with open_existing(arguments.store, functors=functors_of(arguments)) as db:
         db.options(**limits_of(arguments))
         for name in arguments.remove_rule:
             db.rules.remove(name)

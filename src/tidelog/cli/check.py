@@ -17,14 +17,14 @@ from tidelog.cli.shared import (
     add_functors,
     add_messages,
     add_preprocessing,
-    existing,
     functors_of,
+    open_existing,
     positive,
     print_warnings,
     text,
     warnings_of,
 )
-from tidelog.common.collecting import uncollected
+from tidelog.common.collecting import pause_collection
 from tidelog.language.counters import COUNTER
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-@uncollected()
+@pause_collection()
 def _check_program(arguments: argparse.Namespace) -> None:
     from tidelog.functions.callables import GivenFunctions
     from tidelog.io.files import input_options, reject_lost_outputs
@@ -93,10 +93,10 @@ def _check_program(arguments: argparse.Namespace) -> None:
 def _check_certificate(arguments: argparse.Namespace) -> None:
     from tidelog.certificate import check, load, look
     from tidelog.functions.callables import GivenFunctions
-    from tidelog.limits.watch import Watch, guarded
+    from tidelog.limits.watch import Watch, defer_interrupts
 
     watch, given = Watch(arguments.timeout), GivenFunctions.of(functors_of(arguments))
-    with guarded(watch):
+    with defer_interrupts(watch):
         certificate = load(arguments.path, partial(look, watch), given)
         check(certificate, watch)
     rules = len({rule.origin for rule in certificate.rules})
@@ -104,7 +104,7 @@ def _check_certificate(arguments: argparse.Namespace) -> None:
 
 
 def _check_store(arguments: argparse.Namespace) -> None:
-    with existing(arguments.path, read_only=True, functors=functors_of(arguments)) as db:
+    with open_existing(arguments.path, read_only=True, functors=functors_of(arguments)) as db:
         db.options(timeout=arguments.timeout)
         db.check()
         core = db.workspace.committed.core

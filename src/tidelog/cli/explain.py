@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.report import print_json
-from tidelog.cli.shared import add_functors, existing, functors_of, hints, positive
+from tidelog.cli.shared import add_functors, functors_of, hints, open_existing, positive
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.questions import MOST_MEMBERS
 
@@ -65,7 +65,7 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
     if path is not None and any(others):
         command.error("--html, --dot, --draw and --lean write one proof: print other explanations, or pass --json")
     advice = hints(E0670="ask with --not for the reason", E0672="ask without --not and --ways-to-derive for a proof")
-    with advice, existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
+    with advice, open_existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         relation, values = goal_of(arguments.tuple, db)
         db.options(timeout=arguments.timeout)
         if path is not None:

@@ -199,12 +199,12 @@ def _obey(node: Node) -> None:
 
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def read() -> None:
+    def read_lines() -> None:
         for line in sys.stdin:
             lines.put(line)
         lines.put("")
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=read_lines, daemon=True).start()
     print(json.dumps("ready"), flush=True)
     while True:
         node.run(until=lambda: not lines.empty())

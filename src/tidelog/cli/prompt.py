@@ -104,7 +104,7 @@ class Session:
 
     def _add_program(self, program: str | Path) -> str:
         """Add a program, and the facts of its `.input`."""
-        before, reading = self.db.program.directives, self.db.workspace.reading(program)
+        before, reading = self.db.program.directives, self.db.workspace.read_program(program)
         self.db.load(reading, replace=True)
         inputs = inputs_of(self.db.program.directives)  # Those of instances of components are not in the program.
         stated = reading.program.directives

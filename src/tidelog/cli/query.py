@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.report import print_json, table
-from tidelog.cli.shared import add_access, add_functors, connect_to_server, existing, functors_of, is_address, positive
+from tidelog.cli.shared import (
+    add_access,
+    add_functors,
+    connect_to_server,
+    functors_of,
+    is_address,
+    open_existing,
+    positive,
+)
 from tidelog.errors import Problem, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ def _database(arguments: argparse.Namespace) -> AbstractContextManager[Database 
     """Return the store or the database behind the server that was named."""
     if is_address(arguments.store):
         return connect_to_server(arguments.store, arguments)
-    return existing(Path(arguments.store), read_only=True, functors=functors_of(arguments))
+    return open_existing(Path(arguments.store), read_only=True, functors=functors_of(arguments))
 
 
 def _text(value: Any) -> str:

@@ -192,10 +192,10 @@ def serve(arguments: argparse.Namespace) -> int:
     need_packages("pyoxigraph", "starlette", "uvicorn", "httptools", "uvloop", extras=("rdf", "serve"))
     from tidelog.rdf.serve.application import application
     from tidelog.serve.requests import ServerLimits
-    from tidelog.serve.running import address_of, listening, run
+    from tidelog.serve.running import address_of, open_listener, run
 
     tokens, certificate = tokens_of(arguments), certificate_of(arguments)
-    with listening(arguments.host, arguments.port, bool(tokens)) as listener, _store(arguments) as store:
+    with open_listener(arguments.host, arguments.port, bool(tokens)) as listener, _store(arguments) as store:
         address = address_of(listener, certificate)
         print(f"{len(store):,} triples at {address}/sparql; Ctrl-C ends the server", flush=True)
         limits = ServerLimits(arguments.timeout, arguments.max_body, arguments.max_rows, arguments.query_memory)

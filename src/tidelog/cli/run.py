@@ -139,7 +139,7 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> tuple[
     from tidelog.workspace.programs import Demanded
 
     program = Demanded(text(arguments), db.workspace.given)
-    db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
+    db.load(program.form(program.relations_on_demand() if arguments.explain is None else frozenset()))
     db.workspace.check_given(db.workspace.draft())  # before files are read, which may take long
     found = warnings_of(arguments, program)
     if not arguments.json:
@@ -147,7 +147,7 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> tuple[
     if arguments.output_dir != "-" and arguments.explain is None:
         reject_lost_outputs(_directives(db, "output"), db.program.relations)
     warns = not (arguments.json or arguments.no_warn or QUOTES in arguments.wno)
-    read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program), warns=warns)
+    read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), relations_needed(db.program), warns=warns)
     if isinstance(db, tidelog.Database) and arguments.explain is None:
         load_by_sizes(db, program)
     return found, program.experience
@@ -160,7 +160,7 @@ def _commit(db: Database | SparkDatabase, experience: Experience) -> Change | Sp
     if not isinstance(db, tidelog.Database):
         return db.commit()
     facts = sum(len(words) for _, _, words in db.workspace.facts)
-    with experience.evaluating(facts):
+    with experience.record_evaluation(facts):
         return db.commit()
 
 
@@ -215,7 +215,7 @@ def check_folders(facts: Path, outputs: Path | None) -> None:
         raise UsageError(Problem("E0652", f"output folder '{outputs}' is not a folder", hint=hint))
 
 
-def needed(program: CheckedProgram) -> frozenset[str]:
+def relations_needed(program: CheckedProgram) -> frozenset[str]:
     """Return the relations that the outputs of a program depend on; all if it has no outputs."""
     from tidelog.language.paths import repeats, steps
     from tidelog.language.trees import atoms
@@ -248,8 +248,8 @@ def load_by_sizes(db: Database, demanded: Demanded) -> None:
     sizes: Counter[str] = Counter()
     for name, _, words in facts:
         sizes[name] += len(words)
-    chosen = demanded.chosen(sizes)
-    if chosen == demanded.chosen():
+    chosen = demanded.relations_on_demand(sizes)
+    if chosen == demanded.relations_on_demand():
         return
     db.rollback()
     db.load(demanded.form(chosen))

@@ -57,13 +57,13 @@ def serve(arguments: argparse.Namespace) -> int:
     if mcp is not None:
         need_packages("mcp", extras=("serve", "mcp"))
     from tidelog.serve.requests import ServerLimits
-    from tidelog.serve.running import address_of, listening, run
+    from tidelog.serve.running import address_of, open_listener, run
     from tidelog.store import StoredDatabase, is_marked
     from tidelog.workbench.application import application
     from tidelog.workbench.service import Service
 
     tokens, certificate = tokens_of(arguments), certificate_of(arguments)
-    with listening(arguments.host, arguments.port, bool(tokens)) as listener:
+    with open_listener(arguments.host, arguments.port, bool(tokens)) as listener:
         is_new = not is_marked(arguments.store)
         functors = functors_of(arguments)
         with step_of(f"opening {arguments.store.name}", 0, 1):

@@ -262,7 +262,7 @@ def connect_to_server(address: str, arguments: argparse.Namespace) -> RemoteData
     return connect(address, token=token, ca=arguments.ca_file)
 
 
-def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:
+def open_existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:
     """Open the store in a folder. Raise UsageError (E0654) without a store there, and make nothing."""
     from tidelog.store import StoredDatabase, is_marked
 

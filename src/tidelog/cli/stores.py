@@ -17,9 +17,9 @@ from tidelog.cli.shared import (
     add_functors,
     add_limits,
     add_preprocessing,
-    existing,
     functors_of,
     limits_of,
+    open_existing,
     parse_program,
 )
 from tidelog.errors import Problem, UsageError
@@ -101,7 +101,7 @@ def execute_show(arguments: argparse.Namespace) -> int:
     from tidelog.io.relation import sorted_rows
     from tidelog.language.syntax import RelationType
 
-    with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
+    with open_existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         if arguments.rules:
             _show_rules(db, arguments)
             return 0
@@ -161,7 +161,7 @@ def execute_report(arguments: argparse.Namespace) -> int:
     """Write the page."""
     from tidelog.workbench.console.page import save_page
 
-    with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
+    with open_existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         save_page(db, arguments.page)
     print(f"{arguments.page}: written")
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from tidelog.common.looking import unlimited
+from tidelog.common.looking import ignore_limits
 from tidelog.database.database import Database
 from tidelog.kernels import layout
 from tidelog.language.syntax import Column
@@ -168,7 +168,7 @@ def _outgrow(bits: int) -> None:
     difference(stored, stored.copy_to(stored.catalog))
     waiting = WaitingRows(stored, len(rows))
     stored.fields[layout.R_WAITING_N] = len(rows)
-    waiting.insert(unlimited)
+    waiting.insert(ignore_limits)
     waiting.end()
     make_grid(stored, len(rows) * 2, len(rows) * 2)
     positions(rows, rows[:1])

@@ -152,7 +152,7 @@ class RemoteDatabase(EarlierNames):
 
     def _read_declarations(self) -> ColumnTypes:
         """Return the declared relations, and keep them."""
-        found = self._read("/v1/relations")
+        found = self._get_json("/v1/relations")
         columns = {each["name"]: each["columns"] for each in found["relations"]}
         self._types = ColumnTypes.of({"columns": columns, "records": found["records"]})
         return self._types
@@ -170,7 +170,7 @@ class RemoteDatabase(EarlierNames):
     @property
     def epoch(self) -> int:
         """Return the number of the last epoch."""
-        return int(self._read("/v1/relations")["epoch"])
+        return int(self._get_json("/v1/relations")["epoch"])
 
     def __getitem__(self, name: str) -> RemoteRelation:
         """Return a relation as of the last epoch. Raise UsageError (E0601) for an unknown name."""
@@ -266,13 +266,13 @@ class RemoteDatabase(EarlierNames):
 
     def stats(self) -> dict[str, Any]:
         """Return sizes and totals, as `Database.stats`."""
-        found: dict[str, Any] = self._read("/v1/stats")["stats"]
+        found: dict[str, Any] = self._get_json("/v1/stats")["stats"]
         return found
 
     def profile(self) -> dict[str, Any]:
         """Return where the time of the last epochs went, as JSON has it, see `Database.profile`. A server records it if
         it was started with `--profile`."""
-        found: dict[str, Any] = self._read("/v1/profile")
+        found: dict[str, Any] = self._get_json("/v1/profile")
         return found
 
     @property
@@ -281,7 +281,7 @@ class RemoteDatabase(EarlierNames):
         return RemoteRules(self)
 
     def _named_rules(self) -> dict[str, str]:
-        return {str(rule["name"]): rule["text"] for rule in self._read("/v1/rules")["rules"]}
+        return {str(rule["name"]): rule["text"] for rule in self._get_json("/v1/rules")["rules"]}
 
     # --- changing ------------------------------------------------------------------------------------------------
 
@@ -436,7 +436,7 @@ class RemoteDatabase(EarlierNames):
 
     # --- requests ------------------------------------------------------------------------------------------------
 
-    def _read(self, path: str, parameters: Mapping[str, str] = _NOTHING) -> Any:
+    def _get_json(self, path: str, parameters: Mapping[str, str] = _NOTHING) -> Any:
         return self._exchange.send("GET", path, parameters).json()
 
     def _ask_about(

@@ -48,8 +48,8 @@ class Exchange:
             raise wrong_argument("`token`", "a text of ASCII", token)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.address = address.rstrip("/")
-        verify = True if ca is None else _trusting(ca)
-        with self._answering():
+        verify = True if ca is None else _tls_context(ca)
+        with self._report_exchange_errors():
             self._client = httpx.Client(
                 base_url=self.address,
                 headers=headers,
@@ -70,7 +70,7 @@ class Exchange:
         """Return the answer to a request. Raise what the server raises, and UsageError: E0699 without an answer, E0602
         once the connections are closed."""
         self._check_open()
-        with self._answering():
+        with self._report_exchange_errors():
             given = {**(headers or {}), **({} if body is None else {"Content-Type": "application/json"})}
             content = None if body is None else encode_body(body)
             answer = self._client.request(method, path, params=parameters, content=content, headers=given)
@@ -81,7 +81,7 @@ class Exchange:
     def stream(self, path: str, parameters: Mapping[str, Any]) -> Iterator[httpx.Response]:
         """Open an answer without end. Raise as `send`."""
         self._check_open()
-        with self._answering(), self._client.stream("GET", path, params=parameters) as answer:
+        with self._report_exchange_errors(), self._client.stream("GET", path, params=parameters) as answer:
             if not answer.is_success:
                 answer.read()
             check(answer)
@@ -92,7 +92,7 @@ class Exchange:
             raise UsageError(Problem("E0602", "the database is closed", place=self.address, hint="connect again"))
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _report_exchange_errors(self) -> Iterator[None]:
         try:
             yield
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # UnicodeError: a host that is no name.
@@ -107,7 +107,7 @@ class Exchange:
         self._client.close()
 
 
-def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
+def _tls_context(ca: str | os.PathLike[str]) -> ssl.SSLContext:
     """Return a context that trusts the certificates in a file, and no others. Raise UsageError (E0658)."""
     given: object = ca
     if not isinstance(given, (str, os.PathLike)):

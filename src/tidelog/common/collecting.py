@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Put off the search for cyclic garbage until the end of the block, or of the decorated function."""
     if not gc.isenabled():
         yield
@@ -22,10 +22,10 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def old_at_once() -> Iterator[None]:
-    """`uncollected`, for work that makes hundreds of thousands of objects at a time. They count as old afterwards, so
-    that the next two searches do not look at each of them. Not for work that is done again and again: garbage among
-    old objects stays longer."""
-    with uncollected():
+    """`pause_collection`, for work that makes hundreds of thousands of objects at a time. They count as old afterwards,
+    so that the next two searches do not look at each of them. Not for work that is done again and again: garbage
+    among old objects stays longer."""
+    with pause_collection():
         yield
         if not gc.get_freeze_count():  # The application may have frozen some of its own.
             gc.freeze()

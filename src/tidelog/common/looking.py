@@ -33,5 +33,5 @@ class Pace:
             yield item
 
 
-def unlimited() -> None:
+def ignore_limits() -> None:
     """Look at no limit."""

@@ -20,7 +20,7 @@ from tidelog.common.markup import table
 from tidelog.database.relation_verbs import RelationVerbs
 from tidelog.database.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
 from tidelog.errors import Problem, UsageError
-from tidelog.functions.callables import FunctorSource, marked
+from tidelog.functions.callables import FunctorSource, collect_functions
 from tidelog.language.syntax import CheckedProgram, RelationType, Value
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
@@ -86,7 +86,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
             )
             raise UsageError(Problem("E0635", message, hint=hint))
         super().__init__(Workspace(FactCall))
-        for given in marked(functors):
+        for given in collect_functions(functors):
             self.workspace.give(given)
         self.engine = EmbeddedEngine(self.workspace.dictionary, self.workspace.committed.core)
         self._options = DatabaseOptions()
@@ -187,13 +187,13 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
         workspace.epoch_number = engine.epoch_number = self._next_number() if self.numbered is None else self.numbered
         sizes = {} if self._recovering else workspace.program.size_limits
         watch = self._options.watch(sizes, interrupts)
-        with changing_within_memory, watch.reporting():
+        with changing_within_memory, watch.report_end():
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
             with step("program"):
                 draft = workspace.draft(watch.look)
             with step("facts"):
                 net = net_changes(workspace.due(self._retraction))
-            if net or draft.core is not engine.written or workspace.given.renewed:
+            if net or draft.core is not engine.source_program or workspace.given.aggregates_to_recompute:
                 workspace.check_given(draft)
             return draft, engine.epoch(draft.core, net, watch, self._options, partial(seal, draft, net))
 
@@ -258,7 +258,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
         """
         if not options:
             return self._options.to_dict()
-        changed = self._options.changed(options)
+        changed = self._options.with_options(options)
         with self.turns.using:
             self._options = changed
         return None
@@ -303,7 +303,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
         of a database in a folder, has the folder, the number of the last epoch since the folder was made, that of the
         checkpoint, or None, the segments after it, and what `opening` it has taken.
         """
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             found = self.engine.stats()
             kept = {} if self._keeper is None else {**self._keeper.stats(), "opening": _work(self.opening)}
             return {
@@ -318,7 +318,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
         """Return a caption, and for each relation its signature, its size and what the last epoch changed."""
         if self.turns.closed:
             return f"{type(self).__name__}: closed", []
-        with self._using():
+        with self._hold_turn():
             rows = []
             for name, relation in self.workspace.program.relations.items():
                 inserted, deleted = self._changed.get(name, (0, 0))
@@ -343,7 +343,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
     def profile(self) -> Profile:
         """Return where the time of the last epochs went, at most 100 of them: by rule, plan and level. Only epochs are
         recorded that were committed with the option `profile`, see docs/how-to/profiles.md."""
-        with self._using():
+        with self._hold_turn():
             recorded, recording = tuple(self._profiler.epochs), self._options.profile
             rules = self.workspace.committed.checked.texts
         texts = {str(rule.name): str(rule) for rule in rules}  # Commits do not wait for it.
@@ -352,7 +352,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
         """Return the birth and the count of every tuple of a relation: see docs/theory.md. For tests and
         certificates."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             relation = self[name]
             if name not in self.engine.views:
                 return {}

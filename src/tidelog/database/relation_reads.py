@@ -18,7 +18,7 @@ from tidelog.io.relation import Relation
 from tidelog.language.declarations import branch_named
 from tidelog.language.stored_text import added_statements, check_readable
 from tidelog.language.syntax import CheckedProgram
-from tidelog.limits.watch import Watch, guarded, reading_within_memory
+from tidelog.limits.watch import Watch, defer_interrupts, reading_within_memory
 from tidelog.rules import compile_program
 from tidelog.rules.picture import RuleGraph
 from tidelog.storage.dictionary import Dictionary
@@ -97,9 +97,9 @@ class RelationReads(Reads, ABC):
         (E0503) or after the seconds of the option `timeout` (E0501). The executors of a cluster check views of more
         than `embedded_limit` rows.
         """
-        with self._certifying(), self._reading():
+        with self._hold_for_certificate(), self._report_read_errors():
             watch = Watch(self._options.timeout)
-            with guarded(watch):
+            with defer_interrupts(watch):
                 self._check(watch)
 
     def _check(self, watch: Watch) -> None:
@@ -113,26 +113,26 @@ class RelationReads(Reads, ABC):
         LimitError (E0503) where memory does not suffice."""
         from tidelog.certificate import program_text, save
 
-        with self._certifying(), self._reading():
+        with self._hold_for_certificate(), self._report_read_errors():
             if not isinstance(folder, (str, os.PathLike)):
                 raise wrong_argument("a certificate", "the path of a new folder", folder)
-            with self._saved(Watch()) as certificate:
+            with self._certificate_to_save(Watch()) as certificate:
                 programs = self.workspace.committed.programs
                 text = program_text(programs)
                 check_readable(replace(added_statements(programs), directives=(), components=()), text)
                 save(certificate, text, Path(folder))
 
     @contextmanager
-    def _saved(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
+    def _certificate_to_save(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
         """Give the certificate to be written, as long as the block lasts."""
         yield self._certificate(watch)
 
-    def _certifying(self) -> AbstractContextManager[None]:
+    def _hold_for_certificate(self) -> AbstractContextManager[None]:
         """Inside, have what a certificate reads."""
-        return self._using()
+        return self._hold_turn()
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _report_read_errors(self) -> Iterator[None]:
         """Raise errors of tidelog for whatever goes wrong inside, where many rows may be read."""
         with reading_within_memory:
             yield
@@ -145,7 +145,7 @@ class RelationReads(Reads, ABC):
         """Return what explains the tuples of this epoch. It is loaded when first used."""
 
     @abstractmethod
-    def _explained(self) -> EngineViews:
+    def _engine_views(self) -> EngineViews:
         """Return the views as of the last committed epoch."""
 
     @overload
@@ -172,15 +172,15 @@ class RelationReads(Reads, ABC):
         LimitError; over Spark UsageError (E0688) where more than `embedded_limit` rows would have to come to the
         driver.
         """
-        with self._using(), self._reading():
+        with self._hold_turn(), self._report_read_errors():
             watch = self._options.watch(work=EXPLANATION)
             if flag("all", all):
-                proofs = self._explainer.proofs(relation, values, self._explained(), watch, members)
+                proofs = self._explainer.proofs(relation, values, self._engine_views(), watch, members)
                 title = self._explainer.title("proofs", relation, values)
-                turn = Turn(self._using, self._reading, lambda: None, lambda: self._epochs, watch)
+                turn = Turn(self._hold_turn, self._report_read_errors, lambda: None, lambda: self._epochs, watch)
                 return Enumeration(proofs, title, turn)
-            with guarded(watch):
-                return self._explainer.explain(relation, values, self._explained(), watch, members)
+            with defer_interrupts(watch):
+                return self._explainer.explain(relation, values, self._engine_views(), watch, members)
 
     def why_not(self, relation: str, values: Any, *, depth: int = DEPTH) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
@@ -190,10 +190,10 @@ class RelationReads(Reads, ABC):
         Raise UsageError (E0601, E0611, E0635, E0672: the tuple holds), DataError for values that do not fit,
         LimitError; over Spark UsageError (E0688), see `explain`.
         """
-        with self._using(), self._reading():
+        with self._hold_turn(), self._report_read_errors():
             watch = self._options.watch(work=EXPLANATION)
-            with guarded(watch):
-                return self._explainer.absence(relation, values, depth, self._explained(), watch)
+            with defer_interrupts(watch):
+                return self._explainer.absence(relation, values, depth, self._engine_views(), watch)
 
     def blame(self, relation: str, values: Any) -> Blame:
         """Return since which epoch a relation has a tuple, by the facts and rules that are there now, and which of them
@@ -204,8 +204,8 @@ class RelationReads(Reads, ABC):
         a state folder, or of the engine before, came in the last epoch of that or before. See
         docs/how-to/explanations.md. Raise as `explain`.
         """
-        with self._using(), self._reading():
+        with self._hold_turn(), self._report_read_errors():
             watch = self._options.watch(work=EXPLANATION)
-            with guarded(watch):
+            with defer_interrupts(watch):
                 since = self.workspace.committed.since
-                return self._explainer.blame(relation, values, self._explained(), watch, since)
+                return self._explainer.blame(relation, values, self._engine_views(), watch, since)

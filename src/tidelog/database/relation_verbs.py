@@ -21,7 +21,7 @@ from tidelog.database.transaction import Earlier, RuleSet, Transaction, check_ca
 from tidelog.database.verbs import Made, Part, Verbs, callable_one
 from tidelog.errors import InputWarning, Problem, UsageError, flag, wrong_argument
 from tidelog.explain.questions import EXPLANATION, Enumeration, Turn
-from tidelog.functions.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
+from tidelog.functions.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, collect_functions
 from tidelog.io import at_hand, declaration, encode, read_facts, with_declaration
 from tidelog.io.encode import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language import read
@@ -80,9 +80,9 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         """
         self._check_usable()
         with changing_within_memory:
-            found = self._read(program)
-            earlier = None if isinstance(replace, bool) else _text_of(self._read(replace))
-        with self._changing(), changing_within_memory:
+            found = self._read_program(program)
+            earlier = None if isinstance(replace, bool) else _text_of(self._read_program(replace))
+        with self._hold_change_turn(), changing_within_memory:
             if replace is False:
                 self.workspace.extend(found)
             else:
@@ -93,8 +93,8 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
             warnings.warn(str(problem), InputWarning, stacklevel=3)
         return super()._commit(interrupts, epoch)
 
-    def _read(self, program: str | os.PathLike[str] | Program | Reading) -> Program | Reading:
-        return program if isinstance(program, Program | Reading) else self.workspace.reading(program)
+    def _read_program(self, program: str | os.PathLike[str] | Program | Reading) -> Program | Reading:
+        return program if isinstance(program, Program | Reading) else self.workspace.read_program(program)
 
     def read_inputs(self, folder: str | os.PathLike[str] = ".") -> None:
         """Insert the facts of the files that the `.input` directives of the program name, from a folder, as `tidelog
@@ -106,7 +106,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         given: object = folder
         if not isinstance(given, (str, os.PathLike)):
             raise wrong_argument("the inputs", "the path of a folder", folder)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             found: list[tuple[str, Words]] = []
             for each in _inputs(self.workspace):
                 relation = self.workspace.with_tuples(each.relation)
@@ -136,7 +136,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         given = getattr(function, "__tidelog_functor__", None)
         if not isinstance(given, GivenFunction):
             given = GivenFunction(name, function, vectorized, None, compiled, remember)
-        with self._changing():
+        with self._hold_change_turn():
             self.workspace.give(with_values(given, name=name))
 
     def aggregate(
@@ -160,7 +160,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         for other types (E0646).
         """
         given = GivenAggregate(name, init, step, merge, inverse, finish, None, compiled)
-        with self._changing():
+        with self._hold_change_turn():
             self.workspace.give(given)
 
     def import_functions(self, source: FunctorSource) -> None:
@@ -168,8 +168,8 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         marked, those of a mapping by their names, or those of a `tidelog.Library`: all at once what `functor` and
         `aggregate` give one by one. Raise UsageError as these, and for a module that cannot be imported (E0649) or a
         file that cannot be run (E0650)."""
-        with self._changing():
-            for given in marked(source):
+        with self._hold_change_turn():
+            for given in collect_functions(source):
                 self.workspace.give(given)
 
     def declare(self, relation: str, data: Any) -> str:
@@ -217,7 +217,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
                 self._change_by_key(relation, data, key, asserts=False)
             return
         self._check_usable()
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             if isinstance(relation, str) and relation in self.workspace.program.relations:
                 message = f"nothing says which facts of {relation} to delete"
                 hint = f'pass them, or write an atom; db.clear("{relation}") deletes all'
@@ -228,7 +228,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         """Retract all asserted facts of a relation, those that wait included, to take effect with the next `commit`.
         Tuples that rules derive stay. Raises UsageError (E0601, E0611)."""
         self._check_usable()
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             found = self.workspace.with_tuples(relation)
             self._retract(Pattern(found.name, tuple(column.kind for column in found.columns), (), ()))
 
@@ -249,13 +249,13 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
 
     def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
         data = self._at_hand(relation, data, asserts=asserts)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             return self.workspace.change(relation, data, asserts=asserts)
 
     def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> EqualRows | None:
         """Replace, or retract, the facts of keys."""
         data = self._at_hand(relation, data, asserts=asserts)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             own = self.workspace.with_tuples(relation)
             columns = key_positions(own, names_of("key", key))
             words = encode(data, own if asserts else with_columns(own, columns), self.workspace.dictionary)
@@ -271,12 +271,12 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
 
     def insert_words(self, relation: str, words: Words) -> None:
         """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
-        with self._changing():
+        with self._hold_change_turn():
             self.workspace.change_words(relation, words, asserts=True)
 
     def delete_words(self, relation: str, words: Words) -> None:
         """Retract facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
-        with self._changing():
+        with self._hold_change_turn():
             self.workspace.change_words(relation, words, asserts=False)
 
     @property
@@ -298,11 +298,11 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         self.load(read(text, name="<text>"), replace=replace)
 
     def _remove_rules(self, *names: str) -> None:
-        with self._changing():
+        with self._hold_change_turn():
             self.workspace.remove_rules(*names)
 
     def _remove_instance(self, name: str) -> None:
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             self.workspace.remove_instance(name)
 
     def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
@@ -358,7 +358,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
         are pending already (E0606) and inside of another transaction (E0625).
         """
-        with self._changing():
+        with self._hold_change_turn():
             check_can_begin(self)
             return Transaction(self, (lambda: self._to_change(*self._trial())) if flag("dry_run", dry_run) else None)
 
@@ -370,7 +370,7 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         return self.transaction(dry_run=True)
 
     def _trial(self) -> tuple[CheckedProgram, Outcome[Words]]:
-        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
+        with Deferring() as interrupts, interrupts.hold(self.turns.changing), interrupts.hold(self.turns.using):
             self._check_usable()
             return self._dry_run(interrupts)
 
@@ -379,7 +379,11 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
     def _sets(self, found: Iterator[Item], verb: str, relation: str, values: object, watch: Watch) -> Enumeration[Item]:
         """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
         turn = Turn(
-            self._changing, self._reading, partial(check_can_begin, self, f"{verb}()"), lambda: self._epochs, watch
+            self._hold_change_turn,
+            self._report_read_errors,
+            partial(check_can_begin, self, f"{verb}()"),
+            lambda: self._epochs,
+            watch,
         )
         return Enumeration(found, self._explainer.title(verb, relation, values), turn)
 
@@ -389,11 +393,11 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         and by a limit, see `Enumeration.is_partial`, also where the tuple has too many derivations to look for more
         (E0505). Raises as `explain`, and as `transaction`, also for each set: changes of other threads that are pending
         then do not end the iterator."""
-        with self._changing(), self._reading():
+        with self._hold_change_turn(), self._report_read_errors():
             check_can_begin(self, "ways_to_remove()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.ends(
-                relation, values, self._explained(), watch, rules=flag("rules", rules), confirmed=self._ends
+                relation, values, self._engine_views(), watch, rules=flag("rules", rules), confirmed=self._ends
             )
             return self._sets(found, "ways_to_remove", relation, values, watch)
 
@@ -401,10 +405,10 @@ class RelationVerbs(EarlierNames, RelationReads, Verbs[Made], Generic[Made, Part
         """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
         iterator, the smaller ones first. Each has been tried, see `what_if`. It ends as that of `ways_to_remove`.
         Raises as `why_not`, and as `transaction`."""
-        with self._changing(), self._reading():
+        with self._hold_change_turn(), self._report_read_errors():
             check_can_begin(self, "ways_to_derive()")
             watch = self._options.watch(work=EXPLANATION)
-            found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
+            found = self._explainer.repairs(relation, values, self._engine_views(), watch, self._begins)
             return self._sets(found, "ways_to_derive", relation, values, watch)
 
     def _begins(self, goal: Key, facts: Facts) -> bool:

@@ -48,7 +48,7 @@ class EmbeddedReads(RelationReads):
 
     @abstractmethod
     def _plans(self) -> EngineState:
-        """Return the state of the engine, for a thread that is `_using` it."""
+        """Return the state of the engine, for a thread inside `_hold_turn`."""
 
     @abstractmethod
     def _rows(self, name: str) -> CurrentRows | None:
@@ -71,10 +71,10 @@ class EmbeddedReads(RelationReads):
     def _relation(self, name: str, rows: Callable[[str], CurrentRows | None]) -> Relation:
         self._check_usable()
         columns = self.workspace.readable(name).columns
-        view = View(columns, self.workspace.dictionary, self.turns, partial(rows, name), self._taking)
+        view = View(columns, self.workspace.dictionary, self.turns, partial(rows, name), self._read_access)
         return Relation(name, view)
 
-    def _taking(self) -> AbstractContextManager[object]:
+    def _read_access(self) -> AbstractContextManager[object]:
         """Return the block in which a thread reads the rows of a relation."""
         return self.turns.using
 
@@ -97,17 +97,17 @@ class EmbeddedReads(RelationReads):
         value of the wrong type, LimitError (E0503 if memory does not suffice).
         """
         self._note_read()
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return self._answers.answer(text, parameters, self._plans(), self._options)
 
     def query_plan(self, text: str, /, **parameters: Any) -> QueryPlan:
         """Return how `query` would evaluate a query now: the order of its literals, with the bindings that the planner
         expects. Raise as `query`."""
         self._note_read()
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return self._answers.plan(text, parameters, self._plans())
 
-    def _explained(self) -> EngineViews:
+    def _engine_views(self) -> EngineViews:
         from tidelog.explain.views import EngineViews
 
         return EngineViews(self._plans())
@@ -178,7 +178,7 @@ class Snapshot(EmbeddedReads):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _shared(self) -> FrozenEpoch:
+    def _require_epoch(self) -> FrozenEpoch:
         frozen = self._frozen
         if frozen is None:
             raise UsageError(_CLOSED)
@@ -214,41 +214,42 @@ class Snapshot(EmbeddedReads):
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
-        with self._using():
+        with self._hold_turn():
             return self._plans().hyper_nodes
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
+    def _hold_turn(self) -> Iterator[None]:
         calls = self.workspace.committed.checked.functors
-        with self._taking(), self._database.using if calls else nullcontext(), super()._using():
+        with self._read_access(), self._database.using if calls else nullcontext(), super()._hold_turn():
             yield
 
     @contextmanager
-    def _certifying(self) -> Iterator[None]:
-        with self._using():
+    def _hold_for_certificate(self) -> Iterator[None]:
+        with self._hold_turn():
             plans = self._plans()
             for relations in (plans.views, plans.asserted):
                 list(relations.values())  # All of them are shown now.
         yield  # Their rows and births need no turns.
 
     @contextmanager
-    def _taking(self) -> Iterator[None]:
-        frozen = self._shared()  # It stays until the end of the block, also if another thread closes the snapshot.
+    def _read_access(self) -> Iterator[None]:
+        # It stays until the end of the block, also if another thread closes the snapshot.
+        frozen = self._require_epoch()
         with frozen.state.readers.passing:
             yield
 
     @property
     def _explainer(self) -> Explainer:
-        return self._shared().explainer
+        return self._require_epoch().explainer
 
     def _plans(self) -> EngineState:
-        return self._shared().plans
+        return self._require_epoch().plans
 
     def _rows(self, name: str) -> CurrentRows | None:
-        return self._shared().state.view(name)
+        return self._require_epoch().state.view(name)
 
     def _facts(self, name: str) -> CurrentRows | None:
-        return self._shared().state.facts(name)
+        return self._require_epoch().state.facts(name)
 
     def __repr__(self) -> str:
         return f"<Snapshot: {len(self.relations)} relations, epoch {self.epoch}>"

@@ -85,13 +85,13 @@ class NamedRules(Uncopied, Mapping[str, str]):
         nothing.
         """
         with changing_within_memory:
-            self._ruled._add_rules(_checked(text), False)
+            self._ruled._add_rules(_program_text(text), False)
 
     def replace(self, text: str, earlier: str | os.PathLike[str] | None = None) -> None:
         """Add a text whose named rules take the places of those with these names. An `earlier` text goes, see
         `Database.load`; stores of triples and networks know none. Raise as `add`."""
         with changing_within_memory:
-            self._ruled._add_rules(_checked(text), True if earlier is None else earlier)
+            self._ruled._add_rules(_program_text(text), True if earlier is None else earlier)
 
     def remove(self, *names: str) -> None:
         """Remove rules; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name, a server's
@@ -126,7 +126,7 @@ class RuleSet(NamedRules):
         self._ruled._remove_instance(name)
 
 
-def _checked(text: str) -> str:
+def _program_text(text: str) -> str:
     """Return the text of a program that is no path."""
     given: object = text
     if not isinstance(given, str):

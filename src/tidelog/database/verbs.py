@@ -35,8 +35,8 @@ class Reads(Uncopied):
         return [name for name in dir(type(self)) if name not in ("follow", "instead")]
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
-        """Inside, have the open object for this thread."""
+    def _hold_turn(self) -> Iterator[None]:
+        """Let only this thread use the object inside the block. Raise UsageError if it is closed."""
         with self.turns.using:
             self._check_usable()
             yield
@@ -86,9 +86,9 @@ class Verbs(Reads, ABC, Generic[Made]):
             return self._commit(interrupts, self._epoch)
 
     def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
-        with interrupts.holding(self.turns.changing):
+        with interrupts.hold(self.turns.changing):
             self.turns.check_outside("commit()")
-            with interrupts.holding(self.turns.using):
+            with interrupts.hold(self.turns.using):
                 self._check_usable()
                 change = epoch(interrupts)
             self._subscribers.publish(change, interrupts)
@@ -96,7 +96,7 @@ class Verbs(Reads, ABC, Generic[Made]):
 
     def rollback(self) -> None:
         """Drop all pending changes, loaded programs included. UsageError (E0625) inside of a transaction."""
-        with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
+        with Deferring() as ctrl_c, ctrl_c.hold(self.turns.changing), ctrl_c.hold(self.turns.using):
             self.turns.check_outside("rollback()")
             self._drop()
 
@@ -113,7 +113,7 @@ class Verbs(Reads, ABC, Generic[Made]):
         Results of queries and commits stay as they are, unless Spark has them. Raise UsageError (E0625) inside of a
         transaction.
         """
-        with Deferring() as ctrl_c, ctrl_c.holding(self.turns.changing), ctrl_c.holding(self.turns.using):
+        with Deferring() as ctrl_c, ctrl_c.hold(self.turns.changing), ctrl_c.hold(self.turns.using):
             self.turns.check_outside("close()")
             if not self.turns.closed:
                 self.turns.closed = True
@@ -136,9 +136,9 @@ class Verbs(Reads, ABC, Generic[Made]):
             self._pending_reads.note_read(self._has_changes, stacklevel=4)
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """`_using` for what changes something, which waits for other threads' transactions."""
-        with Interrupts().holding(self.turns.changing), self._using():
+    def _hold_change_turn(self) -> Iterator[None]:
+        """`_hold_turn` for what changes something, which waits for other threads' transactions."""
+        with Interrupts().hold(self.turns.changing), self._hold_turn():
             self._pending_reads.note_change()
             yield
 

@@ -107,7 +107,7 @@ def facts_of_file(
             warnings.simplefilter("ignore")  # of the parser, about the file's own style
             tree = ast.parse(text)
         reader = _Reader(name, modules, name in packages)
-        reader.read(tree)
+        reader.read_module(tree)
     except SyntaxError as error:
         return [("module", f"does not parse: {error.msg}", (name, str(file), "0"))]
     except (OSError, ValueError, RecursionError) as error:
@@ -127,7 +127,7 @@ class _Reader:
         self._package = name if is_package else name.rpartition(".")[0]
         self._module_names: dict[str, str] = {}  # what this module calls another one -> that module
 
-    def read(self, tree: ast.Module) -> None:
+    def read_module(self, tree: ast.Module) -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 self._bind_modules(node)

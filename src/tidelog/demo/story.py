@@ -34,7 +34,7 @@ def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[s
     """
     stages: dict[str, float] = {}
 
-    def finished(stage: str, seconds: float) -> None:
+    def record_stage(stage: str, seconds: float) -> None:
         stages[stage] = seconds
         if progress:
             print(f"{stage:<28}{seconds:6.1f} s", file=sys.stderr, flush=True)
@@ -44,10 +44,10 @@ def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[s
     begun_before = present_session() is not None
     start = time.perf_counter()
     spark = session(THREADS, brief=True)
-    finished("start Spark", time.perf_counter() - start)
+    record_stage("start Spark", time.perf_counter() - start)
     try:
         check_workers(spark)
-        summary = _ask(spark, library() if files is None else files, folder, stages, finished)
+        summary = _ask(spark, library() if files is None else files, folder, stages, record_stage)
     finally:
         if not begun_before:
             spark.stop()

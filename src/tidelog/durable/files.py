@@ -178,7 +178,7 @@ class Files(ABC):
             self.sync(file)
             return summed.checksum
 
-    def put(self, name: str, data: bytes) -> None:
+    def write_bytes(self, name: str, data: bytes) -> None:
         """Do the same with bytes that need no checksum."""
         with self._new(name) as file:
             file.write(data)
@@ -196,7 +196,7 @@ class Files(ABC):
         self.rename(new, name)
         self.sync_folder(name.rpartition("/")[0])
 
-    def read(self, name: str) -> bytes:
+    def read_bytes(self, name: str) -> bytes:
         """Return the contents of a file."""
         with self.open(name) as file:
             return file.read()
@@ -257,14 +257,14 @@ def checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def damaged(place: Path | str, what: str) -> DataError:
+def damage_error(place: Path | str, what: str) -> DataError:
     """Return the error (E0682) for a damaged state folder."""
     hint = "restore the folder from a copy, or begin with an empty folder"
     return DataError(Problem("E0682", f"the state folder is damaged: {what}", place=str(place), hint=hint))
 
 
 @contextmanager
-def unharmed(files: Files, place: str) -> Iterator[None]:
+def report_damage(files: Files, place: str) -> Iterator[None]:
     """Raise DataError (E0682) if a file is missing inside the block, or is not a file."""
     try:
         yield
@@ -272,7 +272,7 @@ def unharmed(files: Files, place: str) -> Iterator[None]:
         # The number of the error says less: a folder that is read gives one or another, by the file system.
         if _is_file(files, place):
             raise
-        raise damaged(files.place(place), error.strerror or str(error)) from None
+        raise damage_error(files.place(place), error.strerror or str(error)) from None
 
 
 def _is_file(files: Files, place: str) -> bool:
@@ -286,12 +286,12 @@ def _is_file(files: Files, place: str) -> bool:
 def compare(files: Files, place: str, found: str, expected: str) -> None:
     """Raise DataError (E0682) unless the checksum of a file is the one that it had."""
     if found != expected:
-        raise damaged(files.place(place), "the checksum is wrong")
+        raise damage_error(files.place(place), "the checksum is wrong")
 
 
 def intact(files: Files, place: str, expected: str) -> bytes:
     """Return the contents of a file with the checksum `expected`. Raise DataError (E0682), OSError."""
-    with unharmed(files, place):
-        data = files.read(place)
+    with report_damage(files, place):
+        data = files.read_bytes(place)
     compare(files, place, checksum(data), expected)
     return data

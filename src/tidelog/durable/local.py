@@ -97,15 +97,15 @@ class LocalFiles(Files):
 
     def open(self, name: str) -> IO[bytes]:
         """See Files."""
-        return os.fdopen(self._opened(name, os.O_RDONLY), "rb")
+        return os.fdopen(self._open_descriptor(name, os.O_RDONLY), "rb")
 
     def create(self, name: str) -> Output:
         """See Files."""
-        return _LocalOutput(self._opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        return _LocalOutput(self._open_descriptor(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
 
     def extend(self, name: str, length: int) -> Output:
         """See Files."""
-        descriptor = self._opened(name, os.O_WRONLY)
+        descriptor = self._open_descriptor(name, os.O_WRONLY)
         try:
             os.truncate(descriptor, length)
             os.lseek(descriptor, length, os.SEEK_SET)
@@ -121,7 +121,7 @@ class LocalFiles(Files):
 
     def sync_file(self, name: str) -> None:
         """See Files."""
-        descriptor = self._opened(name, os.O_RDONLY)
+        descriptor = self._open_descriptor(name, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
@@ -154,7 +154,7 @@ class LocalFiles(Files):
 
     def lock(self, name: str) -> Lock | str:
         """See Files."""
-        descriptor = self._opened(name, os.O_RDWR | os.O_CREAT)
+        descriptor = self._open_descriptor(name, os.O_RDWR | os.O_CREAT)
         try:
             if os.fstat(descriptor).st_nlink > 1:
                 raise OSError(errno.EMLINK, f"{name} is a hard link, and writing there would change another file")
@@ -186,7 +186,7 @@ class LocalFiles(Files):
     def shared_lock(self, name: str) -> Lock | str:
         """See Files."""
         try:
-            descriptor = self._opened(name, os.O_RDONLY)
+            descriptor = self._open_descriptor(name, os.O_RDONLY)
         except FileNotFoundError:
             return _LocalLock(None, lambda: True)
         try:
@@ -233,7 +233,7 @@ class LocalFiles(Files):
         with self._folder(above) as descriptor:
             yield descriptor, last
 
-    def _opened(self, name: str, flags: int) -> int:
+    def _open_descriptor(self, name: str, flags: int) -> int:
         """Return a descriptor of a file. Raise OSError unless it is a regular file."""
         with self._parent(name) as (folder, last):
             descriptor = os.open(last, flags | _FILE, 0o666, dir_fd=folder)

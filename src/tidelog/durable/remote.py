@@ -84,7 +84,7 @@ class RemoteFiles(Files):
         for each in listed:
             kind: FileKind = "folder" if each["type"] == "directory" else "file"
             last = each["name"].rstrip("/").rpartition("/")[2]
-            found[self._series if not name and self._numbered(last) else last] = kind
+            found[self._series if not name and self._is_numbered(last) else last] = kind
         return found
 
     def kind(self, name: str) -> FileKind | None:
@@ -220,9 +220,9 @@ class RemoteFiles(Files):
             found = self._system.ls(self._root, detail=False)
         except FileNotFoundError:
             return []
-        return [name for name in (each.rpartition("/")[2] for each in found) if self._numbered(name)]
+        return [name for name in (each.rpartition("/")[2] for each in found) if self._is_numbered(name)]
 
-    def _numbered(self, name: str) -> bool:
+    def _is_numbered(self, name: str) -> bool:
         return name.startswith(f"{self._series}.") and _NUMBER.search(name) is not None
 
     def _of(self, number: int) -> str:

@@ -1,9 +1,9 @@
 """A file system in memory that loses unsynced data, for tests.
 
-`SimulatedDisk` gives the guarantees of POSIX and no others. What has been synced survives `crashed`. Of everything
-since then, any part may: each name in a folder has its state of some moment since the folder was last synced. Behind
-the synced bytes of a file, more bytes may follow, be zeros or be missing. So a rename can be lost, a file can exist
-empty, and a later change can survive an earlier one.
+`SimulatedDisk` gives the guarantees of POSIX and no others. What has been synced survives a crash
+(`copy_after_crash`). Of everything since then, any part may: each name in a folder has its state of some moment since
+the folder was last synced. Behind the synced bytes of a file, more bytes may follow, be zeros or be missing. So a
+rename can be lost, a file can exist empty, and a later change can survive an earlier one.
 
 `before` is called before each operation with its name and that of the file. An exception of it becomes that of the
 operation.
@@ -47,7 +47,7 @@ class _Folder:
     past: dict[str, list[Entry | None]] = field(default_factory=dict)
     """For names that have changed since the folder was synced: what they were, the first as of then."""
 
-    def put(self, name: str, node: Entry | None) -> None:
+    def set_entry(self, name: str, node: Entry | None) -> None:
         """Let a name be something else, or nothing."""
         self.past.setdefault(name, []).append(self.names.get(name))
         if node is None:
@@ -82,13 +82,13 @@ class SimulatedDisk:
         """Return the folder for a store; that it is at `folder` is for messages."""
         return _SimulatedFiles(self, folder)
 
-    def crashed(self, rng: random.Random) -> SimulatedDisk:
+    def copy_after_crash(self, rng: random.Random) -> SimulatedDisk:
         """Return a disk as the machine may find it after a crash at this moment."""
         other = SimulatedDisk()
         other.above = self.above.survivor(rng)
         return other
 
-    def left(self) -> SimulatedDisk:
+    def copy_after_kill(self) -> SimulatedDisk:
         """Return a disk as the next process finds it when this one is killed: with everything, but no lock."""
         other = SimulatedDisk()
         other.above = copy.deepcopy(self.above)
@@ -157,7 +157,7 @@ class _SimulatedFiles(Files):
         above = self._disk.above
         if "folder" not in above.names:
             self._begin("make", "")
-            above.put("folder", _Folder())
+            above.set_entry("folder", _Folder())
         if not self._folder("").names and self._syncs("sync name", ""):
             above.past.clear()
 
@@ -183,7 +183,7 @@ class _SimulatedFiles(Files):
         if last in folder.names:
             raise _error(errno.EEXIST, name)
         file = _File()
-        folder.put(last, file)
+        folder.set_entry(last, file)
         return _SimulatedOutput(self._disk, file, name)
 
     def extend(self, name: str, length: int) -> Output:
@@ -212,34 +212,34 @@ class _SimulatedFiles(Files):
         folder, last = self._parent(name)
         if last in folder.names:
             raise _error(errno.EEXIST, name)
-        folder.put(last, _Folder())
+        folder.set_entry(last, _Folder())
 
     def rename(self, old: str, new: str) -> None:
         self._begin("rename", old)
         file = self._file(old)
         folder, last = self._parent(new)
-        folder.put(last, file)
+        folder.set_entry(last, file)
         folder, last = self._parent(old)
-        folder.put(last, None)
+        folder.set_entry(last, None)
 
     def remove(self, name: str) -> None:
         self._begin("remove", name)
         self._file(name)
         folder, last = self._parent(name)
-        folder.put(last, None)
+        folder.set_entry(last, None)
 
     def remove_folder(self, name: str) -> None:
         self._begin("remove folder", name)
         if self._folder(name).names:
             raise _error(errno.ENOTEMPTY, name)
         folder, last = self._parent(name)
-        folder.put(last, None)
+        folder.set_entry(last, None)
 
     def lock(self, name: str) -> Lock | str:
         self._begin("lock", name)
         folder, last = self._parent(name)
         if last not in folder.names:
-            folder.put(last, _File())
+            folder.set_entry(last, _File())
         file = self._file(name)
         if file in self._disk.holders:
             return file.data.decode().strip()

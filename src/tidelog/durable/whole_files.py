@@ -25,7 +25,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     If the block raises, `path` is as before. What is no file, such as a pipe, is written in place. Raise DataError
     (E0412) for an OSError of the block.
     """
-    with writing(path):
+    with report_write_errors(path):
         target = _target(path)
         if target.exists() and not target.is_file():
             yield target
@@ -50,7 +50,7 @@ def _target(path: Path) -> Path:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def report_write_errors(path: Path) -> Iterator[None]:
     """Raise DataError (E0412) for an OSError of the block, which writes to a path."""
     try:
         yield

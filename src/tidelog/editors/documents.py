@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.common.source import SourceText, Span
 from tidelog.editors.layout import without_lines
 from tidelog.editors.names import NameOccurrence, names
@@ -223,7 +223,7 @@ class DocumentChecker:
         """The text that the preprocessor makes of the document, None for a plain document."""
         self._locate: Locate | None = None
 
-    def problems(self, look: Look = unlimited) -> tuple[list[Problem], Program | None]:
+    def problems(self, look: Look = ignore_limits) -> tuple[list[Problem], Program | None]:
         """Return the problems of syntax and of single statements, and without any the program for `late`."""
         with self._lock:
             look()

@@ -51,9 +51,9 @@ class Rivals:
     def better(self, views: EngineViews, key: Key, watch: Watch) -> tuple[Value, ...] | None:
         """Return the tuple that beats a candidate which is not shown: the first one by values, one that is shown if
         there is one."""
-        selection = self.selections[self.derivations.shown(key.relation)]
+        selection = self.selections[self.derivations.selection_of(key.relation)]
         if selection.form == "dominance":
-            found = self._dominating(views, selection, key, watch)
+            found = self._find_dominators(views, selection, key, watch)
         else:
             found = [each for each in self._near(views, selection, key) if self._beats(selection, each, key)]
         shown = [each for each in found if self.derivations.holds(views, Key(selection.relation, each.words))]
@@ -92,7 +92,7 @@ class Rivals:
         values: Sequence[Value] = self.derivations.values(key)
         return tuple(values[i] if op == "min" else -values[i] for i, op in selection.orders)  # type: ignore[operator,misc]  # Numbers.
 
-    def _dominating(self, views: EngineViews, selection: Selection, key: Key, watch: Watch) -> list[Key]:
+    def _find_dominators(self, views: EngineViews, selection: Selection, key: Key, watch: Watch) -> list[Key]:
         """Return the candidates that dominate one by subsumption rules, without being dominated by it."""
         better = self._pairs(views, selection, key, watch, (0, 1))
         worse = set(self._pairs(views, selection, key, watch, (1, 0)))
@@ -300,7 +300,7 @@ class Missing:
         cluster derive candidates from dominated tuples, too: only what is asserted and what rules derive counts."""
         candidate = Key(candidates_of(key.relation), key.words)
         is_derived = any(attempt.derives for attempt in absence.attempts)
-        is_candidate = is_derived or self.derivations.asserted(self.views, [key])[0]
+        is_candidate = is_derived or self.derivations.are_asserted(self.views, [key])[0]
         if not is_candidate and self.rivals.selections[key.relation].form == "choice":
             return absence
         try:
@@ -372,7 +372,7 @@ class Missing:
         """Return the values of the variables of some literals of a rule with its head bound, and these variables."""
         body = (flat.body[0], *literals)
         shown = variables(body, aggregates=False)
-        renamed = self.views.candidates_read(self.derivations.shown(key.relation))
+        renamed = self.views.candidates_read(self.derivations.selection_of(key.relation))
         question = self.derivations.partial(flat, body, shown, renamed)
         rows = numpy.array([key.words], numpy.int64).reshape(1, -1)
         return question.answers(self.views, rows, self.watch), shown
@@ -417,7 +417,7 @@ class Missing:
             others = tuple(sorted(column for column in known if column != left_out))
             group = numpy.array([[known[column] for column in others]], numpy.int64)
             rows = self.views.near(relation, others, group, most=1_000)[:1_000].astype(numpy.int64)
-            values = self.derivations.decoded(rows, self.derivations.kinds(relation))
+            values = self.derivations.decode_rows(rows, self.derivations.kinds(relation))
             found += (self.wording.row_text(relation, row) for row in nsmallest(MOST_NEAR, values, key=order_of))
         return tuple(dict.fromkeys(found))[:MOST_NEAR]
 

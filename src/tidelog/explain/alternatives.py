@@ -114,7 +114,9 @@ def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
 
     def ways_of(key: Key) -> list[TupleDerivation | None]:
         if key not in ways:
-            found: list[TupleDerivation | None] = [None] if search.derivations.asserted(search.views, [key])[0] else []
+            found: list[TupleDerivation | None] = (
+                [None] if search.derivations.are_asserted(search.views, [key])[0] else []
+            )
             if search.derivations.is_walk(search.views, key.relation):
                 found += [] if found else [search.walk(key)]
             else:
@@ -253,7 +255,7 @@ def sole_ends(
     def rules_of(key: Key, way: TupleDerivation) -> Iterable[object]:
         return names_of_rules(search, key, way) if rules else ()
 
-    def remaining(proof: Found, parts: Collection[object]) -> list[object]:
+    def find_common_parts(proof: Found, parts: Collection[object]) -> list[object]:
         for key, way in proof.chosen.items():
             if way is None:
                 facts.add(key)
@@ -263,7 +265,7 @@ def sole_ends(
         return sorted(needed, key=lambda part: (needed[part], search.derivations.sort_key([part])))
 
     proof = search.founded_proof(goal)
-    waiting, others = remaining(proof, parts_of(proof, search, rules=rules)), OTHER_PROOFS
+    waiting, others = find_common_parts(proof, parts_of(proof, search, rules=rules)), OTHER_PROOFS
     while waiting:
         search.watch.look()
         part = waiting.pop(0)
@@ -271,17 +273,17 @@ def sole_ends(
             yield frozenset([part])
         elif waiting and others:
             others -= 1
-            waiting = remaining(search.founded_proof(goal, waiting), waiting)
+            waiting = find_common_parts(search.founded_proof(goal, waiting), waiting)
 
 
 def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
     """Return a proof that uses none of some facts and rules, as far as the budget of the cone shows one."""
 
-    def allowed(way: TupleDerivation) -> bool:
+    def is_allowed(way: TupleDerivation) -> bool:
         return way.flat is None or way.flat.rule.name not in without
 
     while True:
-        ways = {key: [way for way in each if allowed(way)] for key, each in cone.derivations.items()}
+        ways = {key: [way for way in each if is_allowed(way)] for key, each in cone.derivations.items()}
         facts = cone.facts - without
         least = heights(ways, facts)
         if cone.goal in least:

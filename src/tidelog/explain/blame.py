@@ -146,7 +146,7 @@ class Ages:
     def facts(self, keys: list[Key]) -> dict[Key, int]:
         """Return since when asserted facts are there."""
         groups = by_relation([key for key in keys if key not in self.known])
-        shown = self.search.derivations.shown
+        shown = self.search.derivations.selection_of
         epochs = self.search.views.epochs([(shown(name), rows_of(group)) for name, group in groups.items()])
         for group, each in zip(groups.values(), epochs, strict=True):
             self.known.update(zip(group, each.tolist(), strict=True))

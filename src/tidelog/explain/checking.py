@@ -143,13 +143,13 @@ class ViewTables:
         return {rule.name: str(rule) for rule in self.program.texts if rule.name is not None}
 
     @cached_property
-    def _known(self) -> set[tuple[object, ...]]:
+    def _rule_shapes(self) -> set[tuple[object, ...]]:
         both = self.rules, flat_rules(self.program, witnesses=False)
         return {_shape(flat) for rules in both for each in rules.values() for flat in each}
 
     def has(self, flat: FlatRule) -> bool:
         """Return True if a rule is one of the program; a node may have it under another name."""
-        return _shape(flat) in self._known
+        return _shape(flat) in self._rule_shapes
 
     def knows(self, name: str) -> bool:
         """Return True if there is such a relation."""
@@ -199,7 +199,15 @@ def _types(value: object) -> object:
 
 def _shape(flat: FlatRule) -> tuple[object, ...]:
     """Return the parts of a rule that say what it derives."""
-    return flat.head, flat.needed, flat.conditions, flat.literals, flat.variables, flat.rule.heads, flat.rule.body
+    return (
+        flat.head,
+        flat.needed_premises,
+        flat.conditions,
+        flat.literals,
+        flat.variables,
+        flat.rule.heads,
+        flat.rule.body,
+    )
 
 
 def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> Checked:
@@ -211,18 +219,18 @@ def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> 
     open_: list[OpenTuple] = []
     for number, step in enumerate(steps):
         if any(not 0 <= premise < number for premise in step.premises):
-            raise rejected(step, "it comes before one of its premises")
+            raise step_rejection(step, "it comes before one of its premises")
         below = [steps[premise] for premise in step.premises]
         if step.height != max((each.height for each in below), default=0) + (step.sort in ("rule", "walk")):
-            raise rejected(step, "its height is not one more than that of its premises")
+            raise step_rejection(step, "its height is not one more than that of its premises")
         if step.sort in ("fact", "open") and (below or step.conditions or step.rule is not None):
-            raise rejected(step, "it needs nothing, but names premises")
+            raise step_rejection(step, "it needs nothing, but names premises")
         if views is not None:
             _check_shown(step, views)
         if isinstance(step.instance, OwnCheck):
             reason = step.instance.wrong(step, below)
             if reason:
-                raise rejected(step, reason)
+                raise step_rejection(step, reason)
             continue
         match step.sort:
             case "rule":
@@ -231,15 +239,15 @@ def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> 
                 _check_walk(step, below, views)
             case "fact":
                 if views is not None and not views.is_fact(step.relation, step.values):
-                    raise rejected(step, "the fact is not there")
+                    raise step_rejection(step, "the fact is not there")
             case "open":
                 if views is None and number == len(steps) - 1:
-                    raise rejected(step, "it leaves the tuple open, and no database was given to look it up")
+                    raise step_rejection(step, "it leaves the tuple open, and no database was given to look it up")
                 looked_up = views is not None and not _is_along(step, views)
                 open_.append(OpenTuple(step.relation, step.values, looked_up))
                 granted += () if looked_up else open_[-1:]
             case _:
-                raise rejected(step, f"`{step.sort}` is no reason")
+                raise step_rejection(step, f"`{step.sort}` is no reason")
     return Checked(tuple(granted), tuple(open_))
 
 
@@ -248,11 +256,11 @@ def _check_shown(step: ProofStep, views: ViewTables) -> None:
     if _is_along(step, views):
         return
     if not views.knows(step.relation):
-        raise rejected(step, "the program has no such relation")
+        raise step_rejection(step, "the program has no such relation")
     if step.is_candidate == views.shows(step.relation, step.values):
-        raise rejected(step, "its relation shows it" if step.is_candidate else "its relation does not have it")
+        raise step_rejection(step, "its relation shows it" if step.is_candidate else "its relation does not have it")
     if step.better is not None and (not step.is_candidate or step.better == step.values):
-        raise rejected(step, "no other tuple is preferred")
+        raise step_rejection(step, "no other tuple is preferred")
 
 
 def _is_along(step: ProofStep, views: ViewTables) -> bool:
@@ -260,7 +268,7 @@ def _is_along(step: ProofStep, views: ViewTables) -> bool:
     return step.relation in views.tables.paths and step.sort in ("walk", "open") and not step.is_candidate
 
 
-def rejected(step: ProofStep, reason: str) -> ProofRejected:
+def step_rejection(step: ProofStep, reason: str) -> ProofRejected:
     """Return the error for a step."""
     return ProofRejected(Problem("E0820", f"the proof does not show {step.tuple_text}: {reason}", step.span))
 
@@ -269,27 +277,27 @@ def _check_rule(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     """Check a step by a rule; yield the conditions that are taken for granted."""
     instance = step.instance
     if not isinstance(instance, BoundRule) or instance.flat.rule.name != step.rule:
-        raise rejected(step, "it has no instance of its rule")
+        raise step_rejection(step, "it has no instance of its rule")
     flat = instance.flat
     if views is not None and not (views.has(flat) and step.text == views.texts.get(step.rule or "", str(flat.rule))):
-        raise rejected(step, f"the program has another rule {step.rule}, or none")
-    shown, bound = (tuple(sorted(each.items())) for each in (step.variables, instance.written))
+        raise step_rejection(step, f"the program has another rule {step.rule}, or none")
+    shown, bound = (tuple(sorted(each.items())) for each in (step.variables, instance.source_values))
     if tuple(instance.values) != flat.variables or not _same(shown, bound):
-        raise rejected(step, f"it names other variables than rule {step.rule}")
+        raise step_rejection(step, f"it names other variables than rule {step.rule}")
     if not _is_row(step, flat.head, instance):
-        raise rejected(step, f"rule {step.rule} derives another tuple with these values")
-    if len(below) != len(flat.needed):
-        raise rejected(step, f"rule {step.rule} needs {len(flat.needed)} tuples, found {len(below)}")
-    for premise, found in zip(flat.needed, below, strict=True):
+        raise step_rejection(step, f"rule {step.rule} derives another tuple with these values")
+    if len(below) != len(flat.needed_premises):
+        raise step_rejection(step, f"rule {step.rule} needs {len(flat.needed_premises)} tuples, found {len(below)}")
+    for premise, found in zip(flat.needed_premises, below, strict=True):
         if not _is_row(found, premise, instance):
-            raise rejected(step, f"rule {step.rule} needs another tuple than {found.tuple_text}")
+            raise step_rejection(step, f"rule {step.rule} needs another tuple than {found.tuple_text}")
     tables = {} if views is None else views.tables
     for literal in flat.literals:
         needs_tables = isinstance(literal, Negation) or any(True for _ in outermost([literal]))
         if isinstance(literal, Atom) or (needs_tables and views is None):
             continue
         if next(_solutions(literal, instance, tables), None) is None:
-            raise rejected(step, f"`{literal}` does not hold for the values of the step")
+            raise step_rejection(step, f"`{literal}` does not hold for the values of the step")
     _check_conditions(step, instance, tables if views is not None else None)
     if views is None:
         yield from (each for each in step.conditions if each.sort != "comparison")
@@ -300,19 +308,21 @@ def _check_conditions(step: ProofStep, instance: BoundRule, tables: Tables | Non
     flat = instance.flat
     expected = witnesses_in(flat, step.premises)
     if len(step.conditions) != len(flat.conditions):
-        raise rejected(step, f"rule {step.rule} has {len(flat.conditions)} conditions, found {len(step.conditions)}")
+        raise step_rejection(
+            step, f"rule {step.rule} has {len(flat.conditions)} conditions, found {len(step.conditions)}"
+        )
     for i, (literal, shown) in enumerate(zip(flat.conditions, step.conditions, strict=True)):
         plain = instance.words(plain_condition(literal, instance.values, flat.made))
         if replace(shown, members=None, first=(), node=None) != replace(plain, witness=expected.get(i, ())):
-            raise rejected(step, f"`{shown.text}` is not what rule {step.rule} asks for")
+            raise step_rejection(step, f"`{shown.text}` is not what rule {step.rule} asks for")
         if shown.members is None:
             continue
         if shown.sort != "aggregate" or len(shown.first) > shown.members:
-            raise rejected(step, f"`{shown.text}` has other members")
+            raise step_rejection(step, f"`{shown.text}` has other members")
         if tables is not None and shown.node is None:
             texts = _members(literal, instance, tables)
             if sum(texts.values()) != shown.members or Counter(shown.first) - texts - Counter([""]):
-                raise rejected(step, f"`{shown.text}` has other members")
+                raise step_rejection(step, f"`{shown.text}` has other members")
 
 
 def _members(literal: Literal, instance: BoundRule, tables: Tables) -> Counter[str]:
@@ -334,21 +344,21 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     program also that these derive the pair."""
     walk = step.instance
     if not isinstance(walk, Walk) or walk.relation != step.relation or len(step.values) != 2:
-        raise rejected(step, "it has no walk")
+        raise step_rejection(step, "it has no walk")
     start, end = step.values
     states = {(start, state) for state in walk.automaton.states_of(0)}
     for edge in below:
         states = set(_next_places(walk, states, edge))
     if not any(_same(node, end) and state in walk.automaton.ends for node, state in states):
-        raise rejected(step, "its premises are no walk from the first value to the second")
+        raise step_rejection(step, "its premises are no walk from the first value to the second")
     if views is None:
         return
     if step.relation in views.relations:
         rules = views.rules.get(step.relation, ())
         if not is_derived(step.relation, step.values, [(each.relation, each.values) for each in below], rules):
-            raise rejected(step, "no rules of its relation derive it from its premises")
+            raise step_rejection(step, "no rules of its relation derive it from its premises")
     elif step.relation not in views.tables.paths or walk.automaton != automaton_of(views.tables.paths[step.relation]):
-        raise rejected(step, "the program has no such path")
+        raise step_rejection(step, "the program has no such path")
 
 
 def _next_places(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:

@@ -172,7 +172,7 @@ class TupleDerivations:
             premise.relation: premise.atom.path
             for rules in self.by_head.values()
             for flat in rules
-            for premise in flat.needed
+            for premise in flat.needed_premises
             if premise.atom.path is not None
         }
 
@@ -183,14 +183,16 @@ class TupleDerivations:
         path = self._paths.get(relation)
         if path is not None:
             return self._path_kinds[relation]
-        return tuple(column.kind for column in self.checked.relations[self.shown(relation)].columns)
+        return tuple(column.kind for column in self.checked.relations[self.selection_of(relation)].columns)
 
     @cached_property
     def _path_kinds(self) -> dict[str, tuple[Kind, ...]]:
         rules = (flat for each in self.by_head.values() for flat in each)
-        return {premise.relation: premise.kinds for flat in rules for premise in flat.needed if premise.atom.path}
+        return {
+            premise.relation: premise.kinds for flat in rules for premise in flat.needed_premises if premise.atom.path
+        }
 
-    def shown(self, relation: str) -> str:
+    def selection_of(self, relation: str) -> str:
         """Return the relation that selects from `relation`, or that itself."""
         return relation.removeprefix(ALL)
 
@@ -204,12 +206,12 @@ class TupleDerivations:
         listed = list(keys)
         found: list[tuple[Value, ...]] = [()] * len(listed)
         for name, numbers in _positions_by_relation(listed).items():
-            values = self.decoded(rows_of([listed[i] for i in numbers]), self.kinds(name))
+            values = self.decode_rows(rows_of([listed[i] for i in numbers]), self.kinds(name))
             for i, row in zip(numbers, values, strict=True):
                 found[i] = row
         return found
 
-    def decoded(self, rows: Words, kinds: Sequence[Kind]) -> Iterable[tuple[Value, ...]]:
+    def decode_rows(self, rows: Words, kinds: Sequence[Kind]) -> Iterable[tuple[Value, ...]]:
         """Return the values of rows of words, of columns of these kinds."""
         if not kinds:
             return [()] * len(rows)
@@ -230,13 +232,13 @@ class TupleDerivations:
         """Return True if a relation has a tuple."""
         return bool(views.holds(key.relation, rows_of([key]))[0])
 
-    def asserted(self, views: EngineViews, keys: Sequence[Key]) -> list[bool]:
+    def are_asserted(self, views: EngineViews, keys: Sequence[Key]) -> list[bool]:
         """Return for each tuple whether it is an asserted fact."""
         found = [False] * len(keys)
         for name, numbers in _positions_by_relation(keys).items():
             if name not in self._paths:
                 rows = rows_of([keys[i] for i in numbers])
-                for i, row in zip(numbers, views.asserted(self.shown(name), rows).tolist(), strict=True):
+                for i, row in zip(numbers, views.are_asserted(self.selection_of(name), rows).tolist(), strict=True):
                     found[i] = row
         return found
 
@@ -302,13 +304,13 @@ class TupleDerivations:
     def _evaluations(self, views: EngineViews, keys: Sequence[Key]) -> Iterator[tuple[Evaluation, Words]]:
         for name, numbers in _positions_by_relation(keys).items():
             if not self.is_walk(views, name):
-                rows, shown = rows_of([keys[i] for i in numbers]), self.shown(name)
+                rows, shown = rows_of([keys[i] for i in numbers]), self.selection_of(name)
                 for part in self._together(shown, views.candidates_read(shown)).parts:
                     yield part, rows
 
     def instances(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
         """Yield the instances of all rules that derive tuples of one relation, rule by rule, in their order."""
-        shown = self.shown(keys[0].relation)
+        shown = self.selection_of(keys[0].relation)
         renamed = views.candidates_read(shown)
         rows = rows_of(keys)
         found = views.answers(self._together(shown, renamed), rows, watch)
@@ -321,7 +323,7 @@ class TupleDerivations:
             numbers = _positions(columns_of(answers, constants, head), rows)
             names = (
                 each.relation if each.atom.path is not None else renamed.get(each.relation, each.relation)
-                for each in flat.needed
+                for each in flat.needed_premises
             )
             yield Batch(flat, answers, numbers, tuple(map(PremiseColumns, names, needed)), constants)
 
@@ -329,7 +331,7 @@ class TupleDerivations:
         """Return the evaluations of the rules of a relation, in their order; they read others in the place of relations
         that are `renamed`."""
         rules = self.by_head.get(shown, ())
-        read = frozenset(each.relation for flat in rules for each in flat.needed if each.relation in renamed)
+        read = frozenset(each.relation for flat in rules for each in flat.needed_premises if each.relation in renamed)
         if (shown, read) not in self._questions:
             candidates = {renamed[name]: self.checked.relations[name] for name in read}
             questions = [question_of(flat, self.checked, renamed, candidates) for flat in rules]
@@ -361,10 +363,12 @@ def along_candidates(automaton: Automaton, views: EngineViews) -> Automaton:
     """Return an automaton whose walks lead along the candidates of relations that select, which rules of their
     recursion read."""
 
-    def read(name: str) -> str:
+    def name_to_read(name: str) -> str:
         return name if views.node_of(candidates_of(name)) is None else candidates_of(name)
 
-    return replace(automaton, edges=tuple(edge._replace(relation=read(edge.relation)) for edge in automaton.edges))
+    return replace(
+        automaton, edges=tuple(edge._replace(relation=name_to_read(edge.relation)) for edge in automaton.edges)
+    )
 
 
 def rows_of(keys: Sequence[Key]) -> Words:

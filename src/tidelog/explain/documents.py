@@ -61,7 +61,7 @@ class ExplanationReader:
     @cached_property
     def _kinds(self) -> Mapping[str, Sequence[Kind]]:
         """The kinds of the columns of relations, and of the ends of paths."""
-        atoms = (atom for flat in self._flat_rules.values() for atom in flat.needed)
+        atoms = (atom for flat in self._flat_rules.values() for atom in flat.needed_premises)
         declared = self.program.relations.items()
         return {atom.relation: atom.kinds for atom in atoms} | {
             name: [column.kind for column in relation.columns] for name, relation in declared

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from tidelog.common.collecting import uncollected
+from tidelog.common.collecting import pause_collection
 from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.explain.absence import Absence, Missing, Rivals, check_depth
 from tidelog.explain.alternatives import Repair, all_proofs, smallest_ends
@@ -59,7 +59,7 @@ class Composer:
         self.numbers: dict[Key, int] = {}
         """The steps of tuples in the last proof."""
 
-    @uncollected()
+    @pause_collection()
     def proof(self, goal: Key, found: Found, members: int | None = MOST_MEMBERS) -> Proof:
         """Return the proof that a search has found, premises first; of aggregates at most so many members."""
         numbers = self.numbers = in_order(goal, found)
@@ -72,7 +72,7 @@ class Composer:
             height = 0
             if way is None:
                 sort: StepSort = "fact" if key in found.chosen else "open"
-                name = self.derivations.shown(key.relation)
+                name = self.derivations.selection_of(key.relation)
                 step = new_frozen(ProofStep, relation=name, values=values, sort=sort, variables={})
             else:
                 below = tuple([numbers[premise] for premise in way.premises])
@@ -97,10 +97,10 @@ class Composer:
 
     def _values(self, flat: FlatRule, words: list[tuple[int, ...]]) -> Iterator[tuple[Value, ...]]:
         rows = numpy.array(words, numpy.int64).reshape(len(words), -1)
-        return iter(self.derivations.decoded(rows, [flat.kinds[name] for name in flat.variables]))
+        return iter(self.derivations.decode_rows(rows, [flat.kinds[name] for name in flat.variables]))
 
     def _walk(self, key: Key, values: tuple[Value, ...], below: Numbers, height: int) -> ProofStep:
-        name = self.derivations.shown(key.relation)
+        name = self.derivations.selection_of(key.relation)
         walk = Walk(name, self.derivations.automaton(self.search.views, key.relation))
         return ProofStep(name, values, "walk", premises=below, height=height, instance=walk)
 
@@ -129,7 +129,7 @@ class Composer:
             rule=flat.rule.name,
             text=rule.text,
             span=rule.span,
-            variables=instance.written,
+            variables=instance.source_values,
             premises=below,
             conditions=conditions,
             height=height,
@@ -138,7 +138,7 @@ class Composer:
 
     def _competes(self, name: str) -> bool:
         """Return True for candidates, and for relations that select from theirs."""
-        return name != self.derivations.shown(name) or name in self.rivals.selections
+        return name != self.derivations.selection_of(name) or name in self.rivals.selections
 
     def _with_rivals(self, step: ProofStep, key: Key) -> ProofStep:
         """Return the step of a tuple of a relation that selects with the tuples that it competes with."""
@@ -186,7 +186,7 @@ class Explainer:
         self._rivals: Rivals | None = None
         self._wording = Wording({})
 
-    @uncollected()
+    @pause_collection()
     def explain(
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
     ) -> Proof:

@@ -171,14 +171,14 @@ class FlatRule:
     """Variables that the checker has named, for inline relations and witnesses, with their names in the text."""
 
     @cached_property
-    def needed(self) -> tuple[Premise, ...]:
+    def needed_premises(self) -> tuple[Premise, ...]:
         """The tuples that an instance needs: the premises, then those of witnesses."""
         return (*self.premises, *(premise for _, own in self.witnesses for premise in own))
 
     @cached_property
     def constants(self) -> tuple[tuple[object, Kind], ...]:
         """The constants among the arguments of its atoms, each once."""
-        atoms = (self.head, *self.needed)
+        atoms = (self.head, *self.needed_premises)
         pairs = (pair for atom in atoms for pair in zip(atom.arguments, atom.kinds, strict=True))
         return tuple(dict.fromkeys((each.value, kind) for each, kind in pairs if isinstance(each, Constant)))
 
@@ -192,7 +192,7 @@ class FlatRule:
                 source if isinstance(source, int) else places[source.value, kind]
                 for source, kind in zip(atom.arguments, atom.kinds, strict=True)
             )
-            for atom in (self.head, *self.needed)
+            for atom in (self.head, *self.needed_premises)
         )
 
     @cached_property
@@ -218,7 +218,7 @@ class FlatRule:
         return tuple(ordered)
 
     @cached_property
-    def written(self) -> tuple[str, ...]:
+    def source_variables(self) -> tuple[str, ...]:
         """The variables that the program has written."""
         return tuple(name for name in self.variables if "#" not in name and name not in self.made)
 
@@ -272,7 +272,7 @@ def _flat(
     kinds = dict(rule.kinds)
     added: list[Literal] = []
 
-    def named(atom: Atom, stem: str, added: list[Literal]) -> Atom:
+    def name_arguments(atom: Atom, stem: str, added: list[Literal]) -> Atom:
         args: list[Term] = []
         for i, (term, kind) in enumerate(zip(atom.args, kinds_of(atom, checked), strict=True)):
             if not isinstance(term, Variable | Constant):
@@ -284,11 +284,13 @@ def _flat(
             args.append(term)
         return replace(atom, args=tuple(args))
 
-    given = named(head, "head", added)
+    given = name_arguments(head, "head", added)
     body: list[Literal] = []
     for i, literal in enumerate(rule.body):
         is_premise = isinstance(literal, Atom) and literal.relation not in read
-        body.append(named(literal, f"premise{i}_", added) if is_premise and isinstance(literal, Atom) else literal)
+        body.append(
+            name_arguments(literal, f"premise{i}_", added) if is_premise and isinstance(literal, Atom) else literal
+        )
     atoms = [literal for literal in body if isinstance(literal, Atom) and literal.relation not in read]
     conditions: list[Literal] = [
         literal for literal in rule.body if not isinstance(literal, Atom) and not _only_names(literal, made)
@@ -302,7 +304,7 @@ def _flat(
         if witness is not None:
             own: list[Literal] = []
             for j, each in enumerate(witness.literals):
-                own.append(named(each, f"witness{i}_{j}_", own) if isinstance(each, Atom) else each)
+                own.append(name_arguments(each, f"witness{i}_{j}_", own) if isinstance(each, Atom) else each)
             witnesses.append(replace(witness, literals=tuple(own)))
     searched = [given, *body, *added, *(literal for witness in witnesses for literal in witness.literals)]
     columns = tuple(variables(searched, aggregates=False))

@@ -67,7 +67,7 @@ class Proof:
         return tuple(dict.fromkeys(step.rule for step in self.steps if step.rule is not None))
 
     @property
-    def shown(self) -> tuple[int, ...]:
+    def shown_steps(self) -> tuple[int, ...]:
         """The numbers of the steps that are shown: all but those that the text of an axiom has already."""
         needed = {len(self.steps) - 1}
         for number in range(len(self.steps) - 1, -1, -1):
@@ -91,7 +91,7 @@ class Proof:
 
     def to_dot(self) -> str:
         """Return the proof as a text for Graphviz: tuples, with arrows to what they need."""
-        return dot(self.steps, self.shown)
+        return dot(self.steps, self.shown_steps)
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw the proof: to a file .svg, .png or .pdf, laid out by Graphviz, or to a page .html around that; .dot is

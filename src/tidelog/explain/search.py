@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 import numpy
 
-from tidelog.common.collecting import uncollected
+from tidelog.common.collecting import pause_collection
 from tidelog.errors import LimitError, Problem
 from tidelog.explain.derivations import Batch, Known, TupleDerivation, TupleDerivations, rows_of
 from tidelog.explain.views import EngineViews
@@ -61,11 +61,11 @@ class ProofSearch:
     """The relations of those that are facts."""
 
     @property
-    def known(self) -> Known:
+    def known_answers(self) -> Known:
         """The answers of searches over the same state."""
         return self.derivations.known.of(self.views)
 
-    @uncollected()
+    @pause_collection()
     def proof(self, goal: Key) -> Found:
         """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows. A limit
         leaves tuples open, or raises LimitError where the goal itself has no derivation yet."""
@@ -82,11 +82,11 @@ class ProofSearch:
             return self.partial_proof(cone)
         return found if is_founded(goal, found) else self.proof_by_steps(goal)
 
-    def asserted(self, keys: Iterable[Key]) -> set[Key]:
+    def select_asserted(self, keys: Iterable[Key]) -> set[Key]:
         """Return those of some tuples that are asserted facts."""
-        keys, known = list(keys), self.known.facts
+        keys, known = list(keys), self.known_answers.facts
         fresh = [key for key in keys if key not in known]
-        known.update(zip(fresh, self.derivations.asserted(self.views, fresh), strict=True))
+        known.update(zip(fresh, self.derivations.are_asserted(self.views, fresh), strict=True))
         return {key for key in keys if known[key]}
 
     # --- by height ---------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class ProofSearch:
         ways = (way for each in cone.derivations.values() for way in each)
         reached = dict.fromkeys(key for way in ways for key in way.premises)
         unknown = [key for key in reached if key not in cone.derivations and key not in cone.facts]
-        cone.facts |= self.asserted(unknown)
+        cone.facts |= self.select_asserted(unknown)
         cone.settle(unknown)
         return self.proof_of_cone(cone)
 
@@ -187,7 +187,7 @@ class ProofSearch:
         found = self.proof_by_births(goal, avoided)
         return found if is_founded(goal, found) else self.proof_by_steps(goal)
 
-    @uncollected()
+    @pause_collection()
     def proof_by_births(self, goal: Key, avoided: Collection[object] = ()) -> Found:
         """Return a proof whose tuples each follow from tuples born before them, level by level, and those of the last
         hyper-nodes first, so that tuples of the ones before are asked for together. Where a limit ends the search below
@@ -210,7 +210,7 @@ class ProofSearch:
     def take_known(self, needed: Iterable[Key], found: Found, waiting: dict[int, list[Key]]) -> None:
         """Take the derivations that are known of tuples, and of those that these need. The others wait, by the
         positions of their hyper-nodes."""
-        known = {} if self.avoided else self.known.founded
+        known = {} if self.avoided else self.known_answers.founded
         unknown: list[Key] = []
         stack = list(needed)
         while stack:
@@ -231,7 +231,7 @@ class ProofSearch:
         """Find derivations of tuples that have none yet, and return the tuples that these need."""
         self.watch.look()
         fresh = [key for key in dict.fromkeys(waiting) if key not in found.chosen]
-        facts = self.asserted(fresh)
+        facts = self.select_asserted(fresh)
         chosen: dict[Key, TupleDerivation | None] = dict.fromkeys(key for key in fresh if key in facts)
         rest = [key for key in fresh if key not in facts]
         self.derivations.prepare_answers(self.views, rest, self.watch)
@@ -239,7 +239,7 @@ class ProofSearch:
             chosen |= self.founded_ways(name, keys)
         found.chosen |= chosen
         if not self.avoided:
-            self.known.founded |= chosen
+            self.known_answers.founded |= chosen
         return [premise for way in chosen.values() if way is not None for premise in way.premises]
 
     def founded_ways(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
@@ -340,11 +340,11 @@ class Cone:
 
     def _note_facts(self) -> None:
         """Note which tuples of the frontier are facts, and take these out of it."""
-        self.facts |= self.search.asserted(self._frontier)
+        self.facts |= self.search.select_asserted(self._frontier)
         if not self.through_facts:
             self._frontier = [key for key in self._frontier if key not in self.facts]
 
-    @uncollected()
+    @pause_collection()
     def grow(self, budget: int) -> None:
         """Add the next level: the derivations of the tuples that the last one has reached. Raise OverBudgetError."""
         if budget <= self._exceeded:

@@ -110,9 +110,9 @@ class BoundRule:
     words: Callable[[Condition], Condition] = condition_itself
 
     @property
-    def written(self) -> Mapping[str, Any]:
+    def source_values(self) -> Mapping[str, Any]:
         """Return the values of the variables that the program has written."""
-        values, written = self.values, self.flat.written
+        values, written = self.values, self.flat.source_variables
         return values if len(written) == len(values) else {name: values[name] for name in written}
 
 

@@ -43,7 +43,7 @@ class EngineViews:
             return numpy.zeros(len(rows), bool)
         return numpy.array([stored.has(row) for row in rows.tolist()], bool)
 
-    def asserted(self, name: str, rows: Words) -> NDArray[numpy.bool_]:
+    def are_asserted(self, name: str, rows: Words) -> NDArray[numpy.bool_]:
         """Return for each row whether it is an asserted fact of a relation."""
         stored = self.state.asserted.get(self.state.program.candidates.get(name, name))
         if stored is None or not len(stored):
@@ -97,7 +97,7 @@ class EngineViews:
         """Return the position of a relation's hyper-node among all, -1 without rules; a path stands behind them."""
         if name not in self.state.program.relations:
             return len(self.state.nodes)
-        return self.state.structure.derived.get(name, -1)
+        return self.state.structure.node_positions.get(name, -1)
 
     def candidates_read(self, head: str) -> dict[str, str]:
         """Return the relations of which rules for `head` read the candidates: those that select, in its recursion, if

@@ -17,7 +17,7 @@ from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tidelog.errors import Problem, UsageError, quote, wrong_argument
-from tidelog.functions.importing import ImportName, Library, import_name, imported, is_file, module_at
+from tidelog.functions.importing import ImportName, Library, import_callable, import_name, is_file, module_at
 
 FunctorSource: TypeAlias = ModuleType | Library | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
 """A module, its name, the path of its file (which ends in ".py"), or several of these or of their functions, for the
@@ -66,7 +66,7 @@ class GivenFunction:
         return f"{getattr(self.function, '__module__', '?')}.{getattr(self.function, '__qualname__', self.name)}"
 
     @property
-    def named(self) -> NamedFunction:
+    def importable_form(self) -> NamedFunction:
         """Return the function as other processes know it. Raise UsageError (E0649) if they cannot import it."""
         if self.library is not None:
             message = f"other processes cannot import the function of the functor `{self.name}`: it is in a library"
@@ -87,15 +87,15 @@ class NamedFunction:
     compiled: bool
     remember: bool
 
-    def given(self, where: str) -> GivenFunction:
+    def resolve(self, where: str) -> GivenFunction:
         """Return the function, imported in this process, which `where` describes; it is the same object each time, and
         compiled once. Raise UsageError (E0649)."""
-        return _imported(self, where)
+        return _import_function(self, where)
 
 
 @cache
-def _imported(named: NamedFunction, where: str) -> GivenFunction:
-    function = imported(named.function, f"the functor `{named.name}`", where)
+def _import_function(named: NamedFunction, where: str) -> GivenFunction:
+    function = import_callable(named.function, f"the functor `{named.name}`", where)
     return GivenFunction(named.name, function, named.vectorized, named.signature, named.compiled, named.remember)
 
 
@@ -126,7 +126,7 @@ class GivenAggregate:
         return f"{getattr(self.step, '__module__', '?')}.{getattr(self.step, '__qualname__', self.name)}"
 
     @property
-    def named(self) -> NamedAggregate:
+    def importable_form(self) -> NamedAggregate:
         """Return the functions as other processes know them. Raise UsageError (E0649) if they cannot import them."""
         parts = (self.init, self.step, self.merge, self.inverse, self.finish)
         title = f"the aggregate `{self.name}`"
@@ -150,10 +150,10 @@ class NamedAggregate:
     signature: str | None
     compiled: bool
 
-    def given(self, where: str) -> GivenAggregate:
+    def resolve(self, where: str) -> GivenAggregate:
         """Return the functions, imported in this process, which `where` describes. Raise UsageError (E0649)."""
         title = f"the aggregate `{self.name}`"
-        parts = [imported(each, title, where) if isinstance(each, ImportName) else each for each in self.parts]
+        parts = [import_callable(each, title, where) if isinstance(each, ImportName) else each for each in self.parts]
         init, step, merge, inverse, finish = parts
         return GivenAggregate(self.name, init, step, merge, inverse, finish, self.signature, self.compiled)
 
@@ -196,9 +196,9 @@ class GivenFunctions:
 
     @classmethod
     def of(cls, source: FunctorSource) -> GivenFunctions:
-        """Return the functions of a source, see `marked`. Raise UsageError as `give` and `marked`."""
+        """Return the functions of a source, see `collect_functions`. Raise UsageError as that and `give` do."""
         found = cls()
-        for each in marked(source):
+        for each in collect_functions(source):
             found.give(each)
         return found
 
@@ -255,7 +255,7 @@ class GivenFunctions:
                     break
         return self.of_libraries.get(key)
 
-    def put(self, given: GivenFunction | GivenAggregate) -> None:
+    def replace(self, given: GivenFunction | GivenAggregate) -> None:
         """Put a function in the place of one that there is."""
         if isinstance(given, GivenAggregate):
             self.aggregates[given.name] = given
@@ -263,7 +263,7 @@ class GivenFunctions:
             self.functions[given.name] = given
 
     @property
-    def renewed(self) -> frozenset[str]:
+    def aggregates_to_recompute(self) -> frozenset[str]:
         """The aggregates whose views other functions have computed."""
         others = (
             name
@@ -367,7 +367,7 @@ def aggregate(
     return mark
 
 
-def marked(source: FunctorSource) -> tuple[FunctionOrLibrary, ...]:
+def collect_functions(source: FunctorSource) -> tuple[FunctionOrLibrary, ...]:
     """Return the functions of modules, or among some objects, that `functor` or `aggregate` has marked; of a mapping by
     their names; and libraries. Raise UsageError for a module that cannot be imported (E0649), or a file that cannot be
     run (E0650)."""
@@ -400,6 +400,6 @@ def _marked_among(objects: Iterable[Any]) -> tuple[FunctionOrLibrary, ...]:
         raise wrong_argument("functors", "a module, its name, or functions", objects) from None
     for each in listed:
         whole = isinstance(each, (str, os.PathLike, ModuleType, Library))
-        found += marked(each) if whole else [getattr(each, _MARK, None)]
+        found += collect_functions(each) if whole else [getattr(each, _MARK, None)]
     given = [each for each in found if isinstance(each, FunctionOrLibrary)]
     return tuple({id(each): each for each in given}.values())

@@ -44,7 +44,7 @@ def import_name(function: Callable[..., Any], title: str) -> ImportName:
         reason = "it is a lambda"
     elif "<locals>" in path:
         reason = "it is defined inside of another function"
-    elif not path or _found(ImportName(module, path)) is not function:
+    elif not path or _import_or_none(ImportName(module, path)) is not function:
         reason = f"`{module}.{path or '?'}` names something else here"
     if reason is not None:
         message = f"other processes cannot import the function of {title}: {reason}"
@@ -53,14 +53,14 @@ def import_name(function: Callable[..., Any], title: str) -> ImportName:
     return ImportName(module, path)
 
 
-def _found(name: ImportName) -> object:
+def _import_or_none(name: ImportName) -> object:
     try:
-        return imported(name, "", "")
+        return import_callable(name, "", "")
     except UsageError:
         return None
 
 
-def imported(name: ImportName, title: str, where: str) -> Callable[..., Any]:
+def import_callable(name: ImportName, title: str, where: str) -> Callable[..., Any]:
     """Return the function with a name, of what `title` says, imported in this process, which `where` describes. Raise
     UsageError (E0649) with the error of the import."""
     try:
@@ -170,7 +170,7 @@ class Library:
                 hint = "pass the name or the path of a library"
                 raise UsageError(Problem("E0642", wrong, place=repr(os.fspath(path)), hint=hint))
         self._bits = bits
-        self._loaded = _loaded(self.name, places)
+        self._loaded = _load_library(self.name, places)
         self._file = _file(self._loaded)
 
     def __contains__(self, name: str) -> bool:
@@ -192,7 +192,7 @@ class Library:
 
         def call(*values: Any) -> Any:
             found = native(*(convert(value) for convert, value in zip(converters, values, strict=True)))
-            return _decoded(found) if result == "symbol" else found
+            return _decode_text(found) if result == "symbol" else found
 
         return call
 
@@ -208,32 +208,32 @@ class Library:
     def _converter(self, kind: str) -> Callable[[Any], Any]:
         """Return the function that makes an argument of a value."""
         if kind == "symbol":
-            return _encoded
+            return _encode_text
         fitting = _RANGES.get(kind) if self._bits == 32 else None
         if fitting is None:
             return lambda value: value
 
-        def checked(value: int) -> int:
+        def check_range(value: int) -> int:
             if value not in fitting:
                 hint = "build the library with RAM_DOMAIN_SIZE=64, and leave 32 bits out; nothing has changed"
                 raise UnfitError(f"passes {value}, but the library takes numbers of 32 bits", hint)
             return value
 
-        return checked
+        return check_range
 
 
 def _are_paths(values: object) -> bool:
     return isinstance(values, Sequence) and all(isinstance(each, (str, os.PathLike)) for each in values)
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     if "\0" in text:
         hint = "leave such texts out; nothing has changed"
         raise UnfitError("passes a text with the character \\0, with which texts in C end", hint)
     return text.encode()
 
 
-def _decoded(text: bytes | None) -> str:
+def _decode_text(text: bytes | None) -> str:
     hint = "let the function return a text in UTF-8 for all arguments; nothing has changed"
     if text is None:
         raise UnfitError("returned NULL, expected a symbol", hint)
@@ -243,7 +243,7 @@ def _decoded(text: bytes | None) -> str:
         raise UnfitError(f"returned {text!r:.80}, expected a symbol", hint) from None
 
 
-def _loaded(name: str, folders: Sequence[str | os.PathLike[str]]) -> ctypes.CDLL:
+def _load_library(name: str, folders: Sequence[str | os.PathLike[str]]) -> ctypes.CDLL:
     """Return a library by its name, see `Library`."""
     is_path = os.sep in name
     file = name if is_path or ".so" in name or ".dylib" in name else f"lib{name}{_SUFFIX}"

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import DataError
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, Locator, article, expected, range_hint
+from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, Locator, article, describe_type, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.storage.arrow_arrays import is_utf8, mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.column_names import match_columns
@@ -33,7 +33,7 @@ def encode_table(
     relation: RelationType,
     dictionary: Dictionary,
     place: Locator,
-    look: Look = unlimited,
+    look: Look = ignore_limits,
     order: Sequence[int] | None = None,
 ) -> Words:
     """Return the words of an Arrow table; int64 of shape (rows, arity). Columns go by name, or have the positions in
@@ -52,7 +52,7 @@ def encode_columns(
     relation: RelationType,
     dictionary: Dictionary,
     place: Locator,
-    look: Look = unlimited,
+    look: Look = ignore_limits,
 ) -> Words:
     """Return the words of the columns of a relation with so many rows, as `encode_table`. Columns may be words already.
     Columns of text are encoded together, because they may have the same texts."""
@@ -83,7 +83,7 @@ def encode_columns(
 
 
 def column_words(
-    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look = unlimited
+    column: pa.ChunkedArray, declared: Column, dictionary: Dictionary, place: Locator, look: Look = ignore_limits
 ) -> Words:
     """Return the words of one column. Raise DataError at the first value that does not fit; an exception from `look`
     ends the work."""
@@ -115,7 +115,7 @@ def column_words(
 
 
 def _other_type(declared: Column, found: pa.DataType) -> Complaint:
-    message = f"expected {expected(declared)}, found a column of type {found}"
+    message = f"expected {describe_type(declared)}, found a column of type {found}"
     return Complaint("E0401", message, cast_hint(found, declared.kind))
 
 

@@ -18,7 +18,7 @@ from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem, UsageError, quote
 from tidelog.io.columns import cast_hint, column_words, encode_columns, encode_table, is_text
 from tidelog.io.relation import Relation
-from tidelog.io.values import Complaint, Locator, encode_rows, encode_values, expected, place_in
+from tidelog.io.values import Complaint, Locator, describe_type, encode_rows, encode_values, place_in
 from tidelog.language.syntax import Column, RelationType
 from tidelog.limits.interrupts import foreign_code
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -164,7 +164,7 @@ def at_hand(data: Any, name: str) -> Any:
     if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or is_pandas(data):
         return data
     if isinstance(data, Relation):
-        return data.fixed()
+        return data.copy()
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         with foreign_code():
             return _table(data, place_in(name))
@@ -265,13 +265,13 @@ def _pandas_column(
         texts = _texts(series) if wanted else None
         return encode_values(series.tolist(), column, dictionary, place) if texts is None else texts
     try:
-        return _chunked(pa.array(series, from_pandas=False))  # NaN stays NaN, which is refused as such
+        return _to_chunked(pa.array(series, from_pandas=False))  # NaN stays NaN, which is refused as such
     except MemoryError:
         raise
     except UnicodeEncodeError:
         return encode_values(series.tolist(), column, dictionary, place)
     except Exception:  # types of others may raise any
-        message = f"expected {expected(column)}, found a column of type {series.dtype}"
+        message = f"expected {describe_type(column)}, found a column of type {series.dtype}"
         raise Complaint("E0401", message, "cast the column first").at(place(None, column.name)) from None
 
 
@@ -287,10 +287,10 @@ def _texts(series: pandas.Series[Any]) -> pa.ChunkedArray | None:
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
         return None
     is_text = pa.types.is_string(found.type) or pa.types.is_large_string(found.type)
-    return _chunked(found) if is_text and not found.null_count else None
+    return _to_chunked(found) if is_text and not found.null_count else None
 
 
-def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+def _to_chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])

@@ -25,10 +25,10 @@ import numpy as np
 
 from tidelog.common.arrays import Words
 from tidelog.common.source import Span
-from tidelog.durable.whole_files import whole_file, writing
+from tidelog.durable.whole_files import report_write_errors, whole_file
 from tidelog.errors import DataError, Problem
 from tidelog.io.json_values import json_of, read_json
-from tidelog.io.options import FileOptions, GivenOptions, file_bytes, recoded, unpacked
+from tidelog.io.options import FileOptions, GivenOptions, decompress, file_bytes, to_utf8
 from tidelog.io.relation import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
@@ -149,7 +149,7 @@ def read_facts(
     if wanted.io in ("stdin", "stdout"):
         if wanted.io == "stdout":
             raise DataError(Problem("E0413", "IO=stdout cannot be read", span=span, hint="write IO=stdin"))
-        data = recoded(unpacked(sys.stdin.buffer.read(), "<stdin>"), wanted.encoding, "<stdin>")
+        data = to_utf8(decompress(sys.stdin.buffer.read(), "<stdin>"), wanted.encoding, "<stdin>")
         return read_text(data, "<stdin>", _text_format(wanted, "", b"", relation), relation, dictionary)
     path = _input_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
@@ -206,7 +206,7 @@ def write_view(
     path = _output_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
     if io == "sqlite":
-        with writing(path):
+        with report_write_errors(path):
             write_sqlite(path, wanted, relation, rows, dictionary)
         return path
     with whole_file(path) as temporary:

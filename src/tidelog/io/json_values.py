@@ -81,7 +81,7 @@ def with_branches(rows: list[Any], relation: RelationType, dictionary: Dictionar
             row = list(row_values(row, number, relation, place))
             for i, column in wanted:
                 if i < len(row):
-                    value = _branched(row[i], column, dictionary)
+                    value = _decode_item(row[i], column, dictionary)
                     if isinstance(value, Complaint):
                         raise value.at(place(number, column.name))
                     row[i] = value
@@ -89,7 +89,7 @@ def with_branches(rows: list[Any], relation: RelationType, dictionary: Dictionar
     return found
 
 
-def _branched(item: Any, column: Column, dictionary: Dictionary) -> Any:
+def _decode_item(item: Any, column: Column, dictionary: Dictionary) -> Any:
     """Return the value that an item of a JSON text stands for in a column or field, or the complaint about it. Items of
     other types stay as they are, for `encode_rows` to judge."""
     if column.kind in PRIMITIVES or item is None:
@@ -100,7 +100,7 @@ def _branched(item: Any, column: Column, dictionary: Dictionary) -> Any:
         return item if own is None else _each(own, type_.fields, dictionary, tuple)
     if isinstance(item, str):
         return record_from_text(item, column, dictionary)
-    name, parts = _named(item)
+    name, parts = _split_branch(item)
     if name is None:
         return item
     branch = type_.branch(name)
@@ -115,7 +115,7 @@ def _branched(item: Any, column: Column, dictionary: Dictionary) -> Any:
     return _each(values, branch.fields, dictionary, lambda given: class_of(branch)(*given))
 
 
-def _named(item: Any) -> tuple[str | None, Any]:
+def _split_branch(item: Any) -> tuple[str | None, Any]:
     """Return the name of the branch that an item begins with, and the parts; None without a branch."""
     if isinstance(item, dict) and len(item) == 1:
         ((name, parts),) = item.items()
@@ -129,7 +129,7 @@ def _each(
     items: Sequence[Any], fields: Sequence[Column], dictionary: Dictionary, make: Callable[[Sequence[Any]], Any]
 ) -> Any:
     """Return what `make` makes of the values of the items, or the first complaint."""
-    values = [_branched(item, field, dictionary) for item, field in zip(items, fields, strict=True)]
+    values = [_decode_item(item, field, dictionary) for item, field in zip(items, fields, strict=True)]
     return next((each for each in values if isinstance(each, Complaint)), None) or make(values)
 
 
@@ -186,7 +186,11 @@ def json_text(value: Value, kind: Kind, dictionary: Dictionary, objects: bool) -
             waiting += _parts(item, dictionary.types[item_kind], objects)[::-1]
         else:
             pieces.append(
-                _quoted(item) if isinstance(item, str) else _number(item) if isinstance(item, float) else str(item)
+                _to_json_string(item)
+                if isinstance(item, str)
+                else _number(item)
+                if isinstance(item, float)
+                else str(item)
             )
     return "".join(pieces)
 
@@ -197,11 +201,11 @@ def _parts(value: tuple[Any, ...], type_: RecordType, objects: bool) -> list[tup
     opening, closing, between = ("{", "}", "") if objects else ("[", "]", "")
     found: list[tuple[Any, Kind | None]] = []
     if name is not None:
-        begin = f"{{{_quoted('$' + name)}: {{" if objects else f"[{_quoted('$' + name)}"
+        begin = f"{{{_to_json_string('$' + name)}: {{" if objects else f"[{_to_json_string('$' + name)}"
         opening, closing, between = (begin, "}}", "") if objects else (begin, "]", ", ")
     found.append((opening, None))
     for part, declared in zip(value, type_.parts(name), strict=True):
-        found.append((f"{between}{_quoted(declared.name)}: " if objects else between, None))
+        found.append((f"{between}{_to_json_string(declared.name)}: " if objects else between, None))
         found.append((part, declared.kind))
         between = ", "
     return [*found, (closing, None)]
@@ -215,7 +219,7 @@ def _number(value: float) -> str:
     return "null" if math.isnan(value) else "1e999" if value > 0 else "-1e999"
 
 
-def _quoted(text: str) -> str:
+def _to_json_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -66,7 +66,7 @@ class FileOptions:
             objects=form == "object",
             columns=_columns(options, span),
             names=str(options["attributeNames"]) if "attributeNames" in options else None,
-            encoding=_encoding(options, span),
+            encoding=_encoding_option(options, span),
             span=span,
         )
 
@@ -105,7 +105,7 @@ def _columns(options: GivenOptions, span: Span | None) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _encoding(options: GivenOptions, span: Span | None) -> str | None:
+def _encoding_option(options: GivenOptions, span: Span | None) -> str | None:
     if "encoding" not in options:
         return None
     encoding = str(options["encoding"])
@@ -142,13 +142,13 @@ def file_bytes(path: Path, encoding: str | None = None) -> bytes:
     """Return the content of a file, unpacked, and in UTF-8 if its `encoding` is another one. Raise DataError if it
     cannot be read (E0411), or is not in this encoding (E0408)."""
     try:
-        return recoded(unpacked(path.read_bytes(), str(path)), encoding, str(path))
+        return to_utf8(decompress(path.read_bytes(), str(path)), encoding, str(path))
     except OSError as error:
         message, hint = f"the file cannot be read: {error.strerror or error}", "pass a file that you may read"
         raise Complaint("E0411", message, hint).at(str(path)) from None
 
 
-def unpacked(data: bytes, name: str) -> bytes:
+def decompress(data: bytes, name: str) -> bytes:
     """Return the bytes that messages call `name`, unpacked if they are packed."""
     if not data.startswith(_GZIP):
         return data
@@ -165,7 +165,7 @@ def unpacked(data: bytes, name: str) -> bytes:
         ) from None
 
 
-def recoded(data: bytes, encoding: str | None, name: str) -> bytes:
+def to_utf8(data: bytes, encoding: str | None, name: str) -> bytes:
     """Return a text in UTF-8 that messages call `name`. Raise DataError (E0408) if it is not in its `encoding`; None is
     UTF-8, which the readers check."""
     if encoding is None:

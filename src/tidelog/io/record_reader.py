@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from itertools import count
 
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import quote
 from tidelog.io.values import Complaint, text_complaint, unknown_branch, value_of_text
 from tidelog.language.branches import class_of
@@ -35,7 +35,9 @@ _Open = tuple[tuple[Column, ...], list[Value], str, _Make]
 value is made."""
 
 
-def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Look = unlimited) -> Value | Complaint:
+def record_from_text(
+    text: str, column: Column, dictionary: Dictionary, look: Look = ignore_limits
+) -> Value | Complaint:
     """Return the record or the value with branches of a text, or the complaint about it. Depth is not limited. `look`
     is called again and again, and may raise."""
     types = dictionary.types
@@ -72,10 +74,10 @@ def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Lo
                 wanted = fields[0]
                 continue
             if not text.startswith("]", position):
-                return _malformed(text, position, "]", column, types)
+                return _malformed_value(text, position, "]", column, types)
             value, position = (), position + 1
         else:
-            return _malformed(text, position, "[ or nil", column, types)
+            return _malformed_value(text, position, "[ or nil", column, types)
         # Close as many records as end here.
         while open_:
             fields, values, bracket, make = open_[-1]
@@ -83,7 +85,7 @@ def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Lo
             position = _skip(text, position)
             closing = len(values) == len(fields)
             if not text.startswith(bracket if closing else ",", position):
-                return _malformed(text, position, bracket if closing else ",", column, types)
+                return _malformed_value(text, position, bracket if closing else ",", column, types)
             position += 1
             if not closing:
                 break
@@ -91,7 +93,7 @@ def record_from_text(text: str, column: Column, dictionary: Dictionary, look: Lo
             open_.pop()
         else:
             position = _skip(text, position)
-            return value if position == len(text) else _malformed(text, position, "the end", column, types)
+            return value if position == len(text) else _malformed_value(text, position, "the end", column, types)
         position = _skip(text, position)
         wanted = fields[len(values)]
     raise AssertionError  # it counts without end
@@ -104,7 +106,7 @@ def _branch(
     type_ = types[wanted.kind]
     found = _BRANCH.match(text, position)
     if found is None:
-        return _malformed(
+        return _malformed_value(
             text, position, f"a branch of {wanted.type}, such as ${type_.branches[0].name}", column, types
         )
     complaint = unknown_branch(found[1], None, type_, wanted.type)
@@ -115,10 +117,10 @@ def _branch(
     position = found.end()
     if found[2] is None and text.startswith("(", position):
         if not branch.fields:
-            return _malformed(text, position, "no parts", column, types)
+            return _malformed_value(text, position, "no parts", column, types)
         return branch, _skip(text, position + 1), False
     if branch.fields:
-        return _malformed(text, position, f"({', '.join(field.name for field in branch.fields)})", column, types)
+        return _malformed_value(text, position, f"({', '.join(field.name for field in branch.fields)})", column, types)
     return branch, position, True
 
 
@@ -146,7 +148,7 @@ def _inside(text: str, position: int, found: Complaint, column: Column, types: R
     return Complaint(found.code, f"in the {sort} {quote(text)}: {found.message}", found.hint, position)
 
 
-def _malformed(text: str, position: int, wanted: str, column: Column, types: RecordTypes) -> Complaint:
+def _malformed_value(text: str, position: int, wanted: str, column: Column, types: RecordTypes) -> Complaint:
     """Return the complaint that something else stands at this position."""
     found = quote(text[position : position + 20]) if position < len(text) else "the end"
     branches = types[column.kind].branches

@@ -85,7 +85,7 @@ class WordRows:
     def _words(self) -> NDArray[Any]:
         return rows_of(self._rows)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
         """Return the words, which the dictionary keeps as long as these rows exist."""
         yield self.columns, held_rows(self._rows)
 
@@ -153,7 +153,7 @@ class Relation(SetOperators):
         UsageError (E0605) for another number of values."""
         self._check_length(row)
         values, dictionary = cast(Sequence[object], row), self._source.dictionary
-        with dictionary.reading():
+        with dictionary.hold_words():
             words = [dictionary.find(value, column.kind) for value, column in zip(values, self.columns, strict=True)]
             return None not in words and self._source.has(tuple(words))  # type: ignore[arg-type]
 
@@ -166,16 +166,16 @@ class Relation(SetOperators):
             raise UsageError(Problem("E0605", message, hint=f"ask for ({names}) in {self.name}"))
 
     @reading_within_memory
-    def fixed(self) -> Relation:
+    def copy(self) -> Relation:
         """Return the tuples as they are now, independent of later changes."""
-        with self._source.dictionary.reading():
+        with self._source.dictionary.hold_words():
             return Relation(self.name, WordRows(self.columns, self._source.dictionary, self._source.words()))
 
     @reading_within_memory
-    def arranged(self, arrange: Callable[[NDArray[Any]], NDArray[Any]], count: int | None = None) -> Relation:
+    def map_words(self, arrange: Callable[[NDArray[Any]], NDArray[Any]], count: int | None = None) -> Relation:
         """Return what `arrange` makes of the words of the rows, or of the first `count`: for modules of this
         package."""
-        with self._source.dictionary.reading():
+        with self._source.dictionary.hold_words():
             return Relation(
                 self.name, WordRows(self.columns, self._source.dictionary, arrange(self._source.words(count)))
             )
@@ -183,9 +183,9 @@ class Relation(SetOperators):
     @reading_within_memory
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         """Yield the tuples as they are now, also while the database changes."""
-        return self._decoded(self._source.batches()) if self.columns else iter([()] * len(self))
+        return self._decode_batches(self._source.batches()) if self.columns else iter([()] * len(self))
 
-    def _decoded(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
+    def _decode_batches(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
         with reading_within_memory:
             for words in batches:
                 for start in range(0, len(words), _CHUNK):
@@ -204,24 +204,30 @@ class Relation(SetOperators):
     def head(self, count: int = _SHOWN) -> Relation:
         """Return some of the tuples as they are now, at most `count`. Raise UsageError (E0635) for a `count` that is no
         number of tuples."""
-        return self.arranged(lambda words: words.copy(), whole("count", count))
+        return self.map_words(lambda words: words.copy(), whole("count", count))
 
     @reading_within_memory
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the present tuples with their columns and dictionary, for `copy` and `pickle`; the copy needs no
         database."""
         dictionary = self._source.dictionary
-        with dictionary.reading():
+        with dictionary.hold_words():
             words = self._source.words()
             values = [dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)]
-        return _copied, (self.name, self.columns, dictionary.types.reached(self.columns), len(words), values)
+        return _rebuild_relation, (
+            self.name,
+            self.columns,
+            dictionary.types.types_of_columns(self.columns),
+            len(words),
+            values,
+        )
 
     # --- set operators -----------------------------------------------------------------------------------------------
 
     @reading_within_memory
     def _words_of_both(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
         dictionary, kinds = self._source.dictionary, [column.kind for column in self.columns]
-        with dictionary.reading():
+        with dictionary.hold_words():
             mine = np.asarray(self._source.words(), np.int64)
             if isinstance(other, Relation):
                 alike = other._source.dictionary is dictionary and [c.kind for c in other.columns] == kinds
@@ -243,7 +249,7 @@ class Relation(SetOperators):
 
     @reading_within_memory
     def _of_tuples(self, rows: Iterable[object]) -> Relation:
-        dictionary = Dictionary(self._source.dictionary.types.reached(self.columns))
+        dictionary = Dictionary(self._source.dictionary.types.types_of_columns(self.columns))
         rows = list(rows)
         words = np.empty((len(rows), len(self.columns)), np.int64)
         for number, row in enumerate(rows):
@@ -254,7 +260,7 @@ class Relation(SetOperators):
 
     @reading_within_memory
     def _tuples_of(self, words: Words) -> Iterable[tuple[Value, ...]]:
-        return self._decoded([words]) if self.columns else [()] * len(words)
+        return self._decode_batches([words]) if self.columns else [()] * len(words)
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
@@ -301,7 +307,7 @@ class Relation(SetOperators):
         """Return a pandas DataFrame, records as tuples. Raise SetupError (E0790) if pandas is not installed."""
         loaded = _load_library("pandas", "pandas")
         dictionary, columns = self._source.dictionary, {}
-        with dictionary.reading():
+        with dictionary.hold_words():
             words = self._source.words()
             for position, column in enumerate(self.columns):
                 if column.kind in PRIMITIVES:
@@ -332,7 +338,7 @@ class Relation(SetOperators):
         if not hasattr(session, "createDataFrame"):
             raise wrong_argument("the session", "a SparkSession", session)
         table = self.arrow()
-        fields = [pa.field(field.name, _signed(field.type)) for field in table.schema]
+        fields = [pa.field(field.name, _replace_unsigned(field.type)) for field in table.schema]
         table = table.cast(pa.schema(fields))
         from pyspark.sql import DataFrame
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -385,7 +391,7 @@ class Relation(SetOperators):
     @reading_within_memory
     def cells(self, count: int) -> list[list[str]]:
         """Return the first rows as texts of one line each: for modules of this package."""
-        with self._source.dictionary.reading():
+        with self._source.dictionary.hold_words():
             words = self._source.words(count)
             if not self.columns:
                 return [[] for _ in words]
@@ -402,7 +408,7 @@ def _fitting_word(value: Value, column: Column, dictionary: Dictionary) -> int:
     raise DataError(Problem("E0401", message, hint="combine relations with sets of tuples of the same types"))
 
 
-def _copied(
+def _rebuild_relation(
     name: str,
     columns: tuple[Column, ...],
     records: Mapping[str, RecordType],
@@ -416,7 +422,7 @@ def _copied(
     return Relation(name, WordRows(columns, dictionary, words))
 
 
-def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
+def find_relation_type(relations: Mapping[str, RelationType], name: str) -> RelationType:
     """Return the relation of this name. UsageError (E0601) if there is none."""
     if isinstance(name, str) and name in relations:
         return relations[name]
@@ -427,7 +433,7 @@ def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
 
 def with_tuples(relations: Mapping[str, RelationType], name: str) -> RelationType:
     """Return the relation of this name, which may have tuples. Raise UsageError (E0601: unknown, E0611: inline)."""
-    relation = declared(relations, name)
+    relation = find_relation_type(relations, name)
     if INLINE in relation.qualifiers:
         hint = "add rules for it, or remove `inline` from its declaration"
         raise UsageError(Problem("E0611", f"the inline relation {name} has no tuples", hint=hint))
@@ -456,12 +462,12 @@ def _load_library(module: str, extra: str) -> Any:
         raise SetupError(Problem("E0790", message, hint=how_to_install(extra))) from None
 
 
-def _signed(kind: pa.DataType) -> pa.DataType:
+def _replace_unsigned(kind: pa.DataType) -> pa.DataType:
     """Return an Arrow type with decimals in place of unsigned integers, also inside structs."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(part.name, _signed(part.type)) for part in kind])
+        return pa.struct([pa.field(part.name, _replace_unsigned(part.type)) for part in kind])
     return pa.decimal128(20, 0) if pa.types.is_uint64(kind) else kind
 
 

@@ -51,14 +51,14 @@ class SetOperators(ABC):
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, _ = self._words_of_both(other)
-        return self._of_words(mine[_found(mine, others)])
+        return self._of_words(mine[_membership_mask(mine, others)])
 
     def __sub__(self, other: object) -> Self:
         """Return the tuples that are not in the other."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, _ = self._words_of_both(other)
-        return self._of_words(mine[~_found(mine, others)])
+        return self._of_words(mine[~_membership_mask(mine, others)])
 
     def __or__(self, other: object) -> Self:
         """Return the tuples that are in one of the two. Raise DataError or UsageError if some of the other do not fit
@@ -66,14 +66,14 @@ class SetOperators(ABC):
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, strange = self._words_of_both(other)
-        return self._with(mine, others[~_found(others, mine)], strange)
+        return self._with(mine, others[~_membership_mask(others, mine)], strange)
 
     def __xor__(self, other: object) -> Self:
         """Return the tuples that are in one of the two, but not in both. Raise as `|`."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, strange = self._words_of_both(other)
-        return self._with(mine[~_found(mine, others)], others[~_found(others, mine)], strange)
+        return self._with(mine[~_membership_mask(mine, others)], others[~_membership_mask(others, mine)], strange)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
@@ -82,28 +82,28 @@ class SetOperators(ABC):
         if not isinstance(other, Set):
             return NotImplemented
         mine, others, strange = self._words_of_both(other)
-        return self._with(others[:0], others[~_found(others, mine)], strange)
+        return self._with(others[:0], others[~_membership_mask(others, mine)], strange)
 
     def __eq__(self, other: object) -> bool:
         """Return True if both have the same tuples."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, strange = self._words_of_both(other)
-        return not strange and len(mine) == len(others) and bool(_found(mine, others).all())
+        return not strange and len(mine) == len(others) and bool(_membership_mask(mine, others).all())
 
     def __le__(self, other: object) -> bool:
         """Return True if all tuples are in the other."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, _ = self._words_of_both(other)
-        return bool(_found(mine, others).all())
+        return bool(_membership_mask(mine, others).all())
 
     def __ge__(self, other: object) -> bool:
         """Return True if all tuples of the other are in this."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, strange = self._words_of_both(other)
-        return not strange and bool(_found(others, mine).all())
+        return not strange and bool(_membership_mask(others, mine).all())
 
     def __lt__(self, other: object) -> bool:
         """Return True if all tuples are in the other, which has more."""
@@ -116,7 +116,7 @@ class SetOperators(ABC):
     def isdisjoint(self, other: SetOperators | Set[Any]) -> bool:
         """Return True if no tuple is in both."""
         mine, others, _ = self._words_of_both(other)
-        return not _found(mine, others).any()
+        return not _membership_mask(mine, others).any()
 
     def _with(self, words: Words, more: Words, strange: Rows) -> Self:
         """Return a relation of two arrays of rows, and of tuples that have no words yet."""
@@ -124,7 +124,7 @@ class SetOperators(ABC):
         return self._of_tuples([*self._tuples_of(rows), *strange]) if strange else self._of_words(rows)
 
 
-def _found(rows: Words, among: Words) -> _Mask:
+def _membership_mask(rows: Words, among: Words) -> _Mask:
     """Return a mask of the rows that are `among` others."""
     stored = StoredRelation(Catalog(64), rows.shape[1], counted=False)
     stored.insert(among)

@@ -71,7 +71,7 @@ def write_sqlite(
     columns = relation.columns or (Column("unit", "number", "number"),)
     name = _name(relation.name)
     declared = ", ".join(f"{_name(c.name)} {_SQL_TYPES.get(c.kind, 'TEXT')}".strip() for c in columns)
-    stored = [_stored(column) for column in relation.columns]
+    stored = [_value_converter(column) for column in relation.columns]
     rows = Relation(relation.name, WordRows(relation.columns, dictionary, words))
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -93,7 +93,7 @@ def write_sqlite(
         raise Complaint("E0412", f"the database cannot be written: {error}", hint).at(str(path)) from None
 
 
-def _stored(column: Column) -> Callable[[Any], Any]:
+def _value_converter(column: Column) -> Callable[[Any], Any]:
     if column.kind == "unsigned":
         return lambda value: value if value < 2**63 else str(value)
     return (lambda value: value) if column.kind in PRIMITIVES else format_value

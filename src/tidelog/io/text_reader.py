@@ -154,7 +154,7 @@ def read_text(
     if words is None:
         words = _read_quickly(data, start, form, relation, order, dictionary)
     if words is None:
-        text = _decoded(data, name)[len(data[:start].decode()) :]
+        text = _decode_utf8(data, name)[len(data[:start].decode()) :]
         words = _read_exactly(text, lines, name, form, columns, order, dictionary)
     return words
 
@@ -174,7 +174,7 @@ def _read_headers(
         message = "expected a line with the names of the columns, found nothing"
         raise Complaint("E0411", message, "write that line, or leave headers=true out").at(f"{name}:1:1")
     end = data.find(b"\n") + 1 or len(data)
-    line = _decoded(data[:end], name)
+    line = _decode_utf8(data[:end], name)
     fields = next(rows_of(line, form, False, name, 0))
     if form.columns:
         return end, 1, [], form
@@ -187,7 +187,7 @@ def _is_utf8(data: bytes) -> bool:
     return data.isascii() or is_utf8(texts_from_spans(np.array([0, len(data)]), np.frombuffer(data, np.uint8)))
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decode_utf8(data: bytes, name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:

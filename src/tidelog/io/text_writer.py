@@ -42,7 +42,7 @@ def text_of(
 ) -> Iterator[bytes]:
     """Yield the file in pieces. Raise DataError (E0414) with the place of the directive and a hint for a row that would
     read back as something else."""
-    complaint = _misnamed(columns, form) if form.headers else None
+    complaint = _unwritable_name(columns, form) if form.headers else None
     if complaint is not None:
         raise DataError(Problem("E0414", complaint, span=span, hint=remedy))
     if form.headers:
@@ -93,7 +93,7 @@ def _fields(words: Words, columns: Sequence[Column], dictionary: Dictionary, for
         text = _text_column(np.ascontiguousarray(words[:, position]), column.kind, dictionary)
         is_number = column.kind in PRIMITIVES and column.kind != "symbol"
         if form.quoted and not (is_number and _OF_NUMBERS.isdisjoint(form.delimiter)):
-            text = _quoted(text, _special(form.delimiter, alone=len(columns) == 1))
+            text = _quote_fields(text, _special(form.delimiter, alone=len(columns) == 1))
         found.append(text)
     return found
 
@@ -124,7 +124,7 @@ def _is_doubtful(
     )
 
 
-def _misnamed(columns: Sequence[Column], form: TextFormat) -> str | None:
+def _unwritable_name(columns: Sequence[Column], form: TextFormat) -> str | None:
     """Return the complaint about a name of a column that a plain first line cannot have."""
     if form.quoted or form.names is not None:
         return None
@@ -177,7 +177,7 @@ def _text_column(words: Words, kind: Kind, dictionary: Dictionary) -> pa.Array:
     return texts.take(numbers_to_arrow(places.astype(np.int64)))
 
 
-def _quoted(text: pa.Array, special: str) -> pa.Array:
+def _quote_fields(text: pa.Array, special: str) -> pa.Array:
     """Return fields in quotes if they match a pattern."""
     import pyarrow.compute as pc
 

@@ -54,7 +54,7 @@ def article(name: str) -> str:
     return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
-def expected(column: Column) -> str:
+def describe_type(column: Column) -> str:
     """Return the type of a column as messages show it, with its article."""
     name = article(column.type)
     return name if column.type == column.kind else f"{name} (which is {article(column.kind)})"
@@ -100,7 +100,7 @@ def branch_complaint(value: object, type_: RecordType, typename: str) -> Complai
     if value is None:
         return Complaint("E0403", f"expected {article(typename)}, found no value (None)", hint)
     if not isinstance(value, Branch):
-        return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", hint)
+        return Complaint("E0401", f"expected {article(typename)}, found {_describe_value(value)}", hint)
     return unknown_branch(value._name, len(value), type_, typename)
 
 
@@ -138,7 +138,7 @@ def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint 
         if float(value) != value:  # of more than 64 bits
             return Complaint("E0402", f"no 64-bit float is equal to {quote(value)}", "pass float(…) to round it")
         return None
-    return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, kind))
+    return Complaint("E0401", f"expected {article(typename)}, found {_describe_value(value)}", _cast_hint(value, kind))
 
 
 def _is_nan(value: object) -> bool:
@@ -165,14 +165,14 @@ def _float_of_int_complaint(value: int) -> Complaint | None:
 def _symbol_complaint(value: object, typename: str) -> Complaint | None:
     if not isinstance(value, str):
         return Complaint(
-            "E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, "symbol")
+            "E0401", f"expected {article(typename)}, found {_describe_value(value)}", _cast_hint(value, "symbol")
         )
     if surrogate_in(value) is not None:
         return Complaint("E0408", f"the symbol {quote(value)} cannot be written in UTF-8", "remove unpaired surrogates")
     return None
 
 
-def _described(value: object) -> str:
+def _describe_value(value: object) -> str:
     return f"the {type(value).__name__} {quote(value)}"
 
 

@@ -14,9 +14,9 @@ from itertools import count
 from operator import is_
 from typing import Any
 
-from tidelog.common.collecting import uncollected
-from tidelog.common.differing import Item, beginning
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.collecting import pause_collection
+from tidelog.common.differing import Item, difference_if_appended
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.functions.callables import GivenFunctions
@@ -62,7 +62,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import FreshNames, atoms
 
 
-def check(*programs: Program, look: Look = unlimited) -> CheckedProgram:
+def check(*programs: Program, look: Look = ignore_limits) -> CheckedProgram:
     """Return all programs together, checked. Call `look` before each rule; it may raise. Raise ProgramError with all
     problems."""
     return Checker().check(*programs, look=look)
@@ -107,7 +107,7 @@ class _Statements:
     def followed_by(self, statements: Sequence[Rule]) -> tuple[_Statements, Sequence[Rule]]:
         """Return those with which `statements` begin, and the rest of these; none where paths, or a fact that is there
         twice, have gone."""
-        gone, added = beginning(self.statements, statements)
+        gone, added = difference_if_appended(self.statements, statements)
         if not gone:
             return self, added
         lost = set(map(id, gone))
@@ -190,8 +190,8 @@ class Checker:
         found = (self._last.passed[id(rule)].checked for rule in program.rules)
         return tuple(each for each in found if isinstance(each, Fact))
 
-    @uncollected()
-    def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
+    @pause_collection()
+    def check(self, *programs: Program, look: Look = ignore_limits) -> CheckedProgram:
         """Return all programs together, checked. Raise ProgramError with all problems, and the exceptions of `look`."""
         programs = expand(programs, {id(program) for program in self._last.programs})
         types: tuple[TypeDeclaration | FunctorDeclaration, ...] = ()

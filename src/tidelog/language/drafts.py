@@ -15,8 +15,8 @@ from typing import Any
 
 from lark import Token
 
-from tidelog.common.collecting import uncollected
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.collecting import pause_collection
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language import lexer
@@ -179,7 +179,7 @@ class DraftText:
         """The text."""
         return self._text
 
-    @uncollected()
+    @pause_collection()
     def change(self, text: str) -> None:
         """Take a new text, and read what has changed."""
         if text == self._text:
@@ -388,8 +388,8 @@ class DraftChecker:
     def __init__(self) -> None:
         self._last = _State()
 
-    @uncollected()
-    def check(self, program: Program, look: Look = unlimited) -> tuple[Program, list[Problem]]:
+    @pause_collection()
+    def check(self, program: Program, look: Look = ignore_limits) -> tuple[Program, list[Problem]]:
         """Return the program without instances and with names for all rules, and its problems. Statements that stay are
         the same objects in both programs. `look` is called before each statement that is checked, and may raise."""
         last, state = self._last, _State()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidelog.common.collecting import uncollected
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.collecting import pause_collection
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError, surrogate_in
 from tidelog.language.blocks import assemble
@@ -46,7 +46,7 @@ def read(
     *,
     name: str | None = None,
     preprocessing: Preprocessing | None = None,
-    look: Look = unlimited,
+    look: Look = ignore_limits,
 ) -> Program:
     """Parse a program. An `os.PathLike`, and a str in one line that ends in ".dl", is a path; else it is the text.
 
@@ -79,11 +79,11 @@ def text_of(
     return ProgramText(source, folder, preprocessing or Preprocessing())
 
 
-@uncollected()
+@pause_collection()
 def parse(
     given: ProgramText,
     *,
-    look: Look = unlimited,
+    look: Look = ignore_limits,
     consulted: Consulted | None = None,
     read_file: Callable[[Path, str], str] | None = None,
     soft: frozenset[str] = frozenset(),

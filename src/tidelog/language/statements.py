@@ -19,7 +19,7 @@ from lark.lexer import Lexer
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from tidelog.common.cache_folder import cache_folder
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes
 from tidelog.language.annotations import comment, split_annotations, with_notes
@@ -33,7 +33,7 @@ _local = threading.local()
 
 
 def statements(
-    text: str, locate: Locate, look: Look = unlimited, soft: frozenset[str] = frozenset()
+    text: str, locate: Locate, look: Look = ignore_limits, soft: frozenset[str] = frozenset()
 ) -> tuple[list[Statement], list[Problem]]:
     """Return the statements of `text` in order, and all problems. `locate` turns offsets of `text` into spans. Call
     `look` before each statement. `soft` are the soft words that are names of relations by declarations elsewhere."""
@@ -57,7 +57,7 @@ class ReadPiece:
 
 
 def pieces(
-    text: str, locate: Locate, look: Look = unlimited, soft: frozenset[str] = frozenset()
+    text: str, locate: Locate, look: Look = ignore_limits, soft: frozenset[str] = frozenset()
 ) -> Iterator[ReadPiece]:
     """Yield the pieces of `text` in order, for `statements`; a first one has the problems of annotations, if there are
     any. Only one text of a thread can be under way."""

@@ -135,7 +135,7 @@ class Interrupts:
             self.look()
 
     @contextmanager
-    def holding(self, lock: Waitable) -> Iterator[None]:
+    def hold(self, lock: Waitable) -> Iterator[None]:
         """Hold a lock inside the block. KeyboardInterrupt ends the wait for it."""
         self.take(lock)
         try:

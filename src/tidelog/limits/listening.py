@@ -135,7 +135,7 @@ os.register_at_fork(before=_LISTENER.end, after_in_child=_LISTENER.drop)
 
 
 @contextmanager
-def listening(turn: Callable[[bool], None]) -> Iterator[None]:
+def run_listener(turn: Callable[[bool], None]) -> Iterator[None]:
     """Run a thread inside the block that calls `turn` again and again, with True if Ctrl-C was pressed."""
     block = _Block(turn)
     try:

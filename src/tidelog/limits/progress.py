@@ -98,7 +98,7 @@ class ProgressSource:
         self.step, self.done, self.of = step, done, of
 
     @contextmanager
-    def growing(self, growth: Growth) -> Iterator[None]:
+    def report_growth(self, growth: Growth) -> Iterator[None]:
         """Report what `growth` says of a recursion inside the block."""
         self.growth = growth
         try:

@@ -2,7 +2,7 @@
 
 While an epoch runs, Ctrl-C only sets a flag (`interrupts`). It is looked at where stopping is safe and becomes a
 KeyboardInterrupt there, so that no change is ever half made. That is between kernel calls, which come back every tenth
-of a second or so; kernels that cannot promise it return on request (`Watch.telling`).
+of a second or so; kernels that cannot promise it return on request (`Watch.stop_kernels`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tidelog.common.source import Span
 from tidelog.errors import LimitError, Problem
 from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.listening import listening
+from tidelog.limits.listening import run_listener
 from tidelog.limits.progress import ProgressSource
 from tidelog.storage.memory import Stop
 from tidelog.storage.room import SpillError, resident, size_text
@@ -60,15 +60,15 @@ class Watch:
         return WithinMemory(_CHANGING.format(self.remedy))
 
     @contextmanager
-    def reporting(self) -> Iterator[None]:
-        """Say at the end of the block that the work has ended, if its progress was reported."""
+    def report_end(self) -> Iterator[None]:
+        """Report the end of the work when the block ends, if its progress was reported."""
         try:
             yield
         finally:
             self.progress.end(self.work, self.derived, self.started)
 
     @contextmanager
-    def telling(self, size: int) -> Iterator[None]:
+    def stop_kernels(self, size: int) -> Iterator[None]:
         """Make kernels that look at `stop`, working on something of this size, return inside the block when `look`
         would raise."""
         if size < _LONG:
@@ -81,13 +81,13 @@ class Watch:
             if pressed or is_late or self.interrupts.is_cancelled:
                 self.stop.give()
 
-        with listening(turn):
+        with run_listener(turn):
             yield
 
     def look(self, rows: int = 0) -> None:
         """Raise if a limit is reached with `rows` derived by the current work, or if Ctrl-C was pressed."""
         self.interrupts.look()
-        if self.told and self.stop.given:
+        if self.told and self.stop.is_given:
             self.interrupts.pressed = False
             raise KeyboardInterrupt
         elapsed = time.perf_counter() - self.started
@@ -145,8 +145,8 @@ reading_within_memory = WithinMemory(
 
 
 @contextmanager
-def guarded(watch: Watch) -> Iterator[None]:
+def defer_interrupts(watch: Watch) -> Iterator[None]:
     """Let Ctrl-C raise only where `watch` looks inside the block; one that comes too late raises behind it."""
-    with Deferring() as interrupts, watch.reporting():
+    with Deferring() as interrupts, watch.report_end():
         watch.interrupts = interrupts
         yield

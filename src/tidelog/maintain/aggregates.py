@@ -247,10 +247,10 @@ def _values_after(
             before = large.states.get(tuple(group))
             if before is None:
                 continue
-            state = before.changed(
+            state = before.with_changes(
                 born[born_ends[i] - born_sizes[i] : born_ends[i]], died[died_ends[i] - died_sizes[i] : died_ends[i]]
             )
-            large.put(tuple(group), state)
+            large.note_state(tuple(group), state)
             if state is not None:
                 values[i], has[i] = _word(state.value())
                 unknown[i] = False
@@ -271,7 +271,7 @@ def _user_values_after(
 ) -> tuple[Words, Flags]:
     """Return the values of groups of an aggregate in Python, and a mask of those that have one."""
 
-    def read(which: Flags) -> Members:
+    def read_members(which: Flags) -> Members:
         wanted = groups[which]
         members = _members_of(inner, wanted)
         own.read += len(members)
@@ -279,7 +279,7 @@ def _user_values_after(
 
     born = _members(rule, change.born_in, change.born, len(groups), look)
     died = _members(rule, change.died_in, change.died, len(groups), look)
-    return update_values(fold, groups, born, died, own, read, look, everything=everything)
+    return update_values(fold, groups, born, died, own, read_members, look, everything=everything)
 
 
 def _read_groups(
@@ -302,7 +302,7 @@ def _read_groups(
     for i in numpy.flatnonzero(big):
         look()
         state = state_of(rule.op, given[ends[i] - sizes[i] : ends[i]])
-        large.put(tuple(groups[i].tolist()), state)
+        large.note_state(tuple(groups[i].tolist()), state)
         values[i], has[i] = _word(state.value())
     return values, has
 
@@ -460,7 +460,7 @@ def _total(values: NDArray[numpy.float64], look: Look) -> float:
     total = Total("sum")
     for start in range(0, len(values), _AT_ONCE):
         look()
-        total = total.changed(values[start : start + _AT_ONCE], values[:0])
+        total = total.with_changes(values[start : start + _AT_ONCE], values[:0])
     value = total.value()
     return nan if value is None else float(value)
 

@@ -46,7 +46,7 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
     """
     for name in node.relations:
         inputs.relations[name].marks.runs = [(0, inputs.round + 1)]
-        if node.recursive and inputs.relations[name].marks.counted:
+        if node.recursive and inputs.relations[name].marks.has_counts:
             inputs.relations[name].marks.keep_supports()
     ends = ends_of(node, inputs)
     if ends is not None:
@@ -85,7 +85,7 @@ def _take_ends(name: str, words: Words, counts: Words, inputs: Inputs) -> int:
     """Insert tuples with their counts into a relation without any; return the number of rounds."""
     stored = inputs.relations[name]
     stored.insert(words)
-    if stored.marks.counted:
+    if stored.marks.has_counts:
         stored.marks.counts_in_place()[:] = counts
     stored.settle()
     inputs.watch.look(stored.rows)
@@ -111,7 +111,9 @@ def internal_atoms(rule: CoreRule, internal: frozenset[str]) -> list[int]:
 def sight_of(plan: Plan, relations: Mapping[str, StoredRelation]) -> Sight | None:
     """Return the sight of a plan. Inputs that this epoch changes in place still contain dead rows: plans read them as
     they are now."""
-    changing = [layout.NOW if isinstance(x, CoreAtom) and relations[x.relation].dying else None for x in plan.rule.body]
+    changing = [
+        layout.NOW if isinstance(x, CoreAtom) and relations[x.relation].has_dying_rows else None for x in plan.rule.body
+    ]
     if not any(changing):
         return None
     source = layout.FULL if plan.source is None else layout.DELTA if plan.delta else layout.FULL
@@ -123,7 +125,11 @@ def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
     epoch. Scans over so many dead entries take longer, and the rows may be re-derived."""
     relations = dict(inputs.relations)
     for name, stored in inputs.relations.items():
-        if name not in node.relations and stored.dying and stored.journal.listed(layout.OUT) * _MUCH > stored.rows:
+        if (
+            name not in node.relations
+            and stored.has_dying_rows
+            and stored.journal.list_length(layout.OUT) * _MUCH > stored.rows
+        ):
             relations[name] = stored.copy_to(inputs.catalog)
     return replace(inputs, relations=relations)
 
@@ -175,7 +181,7 @@ class _Run:
 
         target = self.round + limit if limit is not None else -1
         status = layout.REPLAN
-        with self.inputs.watch.progress.growing(self.growth):
+        with self.inputs.watch.progress.report_growth(self.growth):
             while status == layout.REPLAN:
                 machine = self.running = self.machine(plan)
                 arguments = self.numbers, self.state, (target,), self.look, self.grow_log

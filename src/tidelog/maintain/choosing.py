@@ -70,7 +70,7 @@ class _Choosing(ShowingUpdate):
 
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows and insert new ones, first among the former choices if some of these have died."""
-        self.former = any(self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects)
+        self.former = any(self.derived[each.shown].journal.list_length(layout.OUT) for each in self.node.selects)
         current = super().insert(change)
         if self.former:
             self.former = False
@@ -97,7 +97,7 @@ class _Choosing(ShowingUpdate):
         """Choose among the candidates that may have become free, in round `current`; return the next one."""
         from tidelog.kernels.choices import promote
 
-        lists = [self.waiting(selection) for selection in self.node.selects]
+        lists = [self.find_candidates(selection) for selection in self.node.selects]
         blocks = [Block(8 * len(numbers)) for numbers in lists]
         for block, numbers in zip(blocks, lists, strict=True):
             block.view(numpy.int64, len(numbers))[:] = numbers
@@ -109,7 +109,7 @@ class _Choosing(ShowingUpdate):
             self.plan_own(layout.IN)
         return int(self.machine.levels[layout.S_ROUND])
 
-    def waiting(self, selection: NodeSelection) -> Words:
+    def find_candidates(self, selection: NodeSelection) -> Words:
         """Return the candidates that may have become free, the oldest first: those born in this update, and those that
         agree with a row in a domain that was shown before and is not any more."""
         shown, candidates = self.derived[selection.shown], self.derived[selection.candidates]

@@ -35,7 +35,7 @@ def ends_of(node: HyperNode, inputs: Inputs) -> tuple[Words, Words] | None:
     view, watch = inputs.relations[pairs[0].relation], inputs.watch
     assert isinstance(view, ClosedRelation)
     closure, backward = view.closure, rule.head.args[0] == args[1]
-    with watch.telling(closure.nodes):
+    with watch.stop_kernels(closure.nodes):
         nodes = numpy.arange(closure.nodes)
         counts = fold_closure(closure, nodes, ClosureFold("count", backward), watch.look, watch.stop)
     ends = nodes[counts > 0]
@@ -65,7 +65,7 @@ def fold_members(
     if not rule.groups:
         return numpy.full(len(groups), len(members)), numpy.ones(len(groups), bool)
     closure = members.closure
-    with watch.telling(closure.nodes):
+    with watch.stop_kernels(closure.nodes):
         found = fold_closure(
             closure, closure.numbers_of(groups), _fold(rule, members.backward, dictionary), watch.look, watch.stop
         )

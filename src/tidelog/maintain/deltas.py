@@ -39,7 +39,7 @@ class Whole:
             else:
                 self.words()
 
-    def held(self) -> AnyWords:
+    def words_in_use(self) -> AnyWords:
         """Return rows with all words of these rows. For a closure whose rows are not read, return its nodes, each with
         itself."""
         with self._lock:
@@ -58,7 +58,7 @@ class Whole:
 
 
 Unwritten: TypeAlias = Whole | ChangedPairs
-"""Rows that are still to be copied or written; `held` returns rows with all of their words."""
+"""Rows that are still to be copied or written; `words_in_use` returns rows with all of their words."""
 
 AnyRows: TypeAlias = AnyWords | Unwritten
 """Rows of words, or where these come from."""
@@ -96,7 +96,7 @@ def rows_of(words: AnyRows) -> AnyWords:
 
 def held_rows(words: AnyRows) -> AnyWords:
     """Return rows with all words of these rows, which need not be written for that."""
-    return words if isinstance(words, numpy.ndarray) else words.held()
+    return words if isinstance(words, numpy.ndarray) else words.words_in_use()
 
 
 def ends_of(rows: AnyRows, column: int) -> AnyWords:

@@ -76,7 +76,7 @@ class EarlyChoice:
                 self._compare(trial, own[0], rows, cost)
             else:
                 del stops[: sum(work >= each for each in stops)]
-                names = _paying(node, inputs) - self._rejected if work >= _WASTE * rows else None
+                names = _paying_relations(node, inputs) - self._rejected if work >= _WASTE * rows else None
                 if names:
                     self._trials[own[0]] = _Trial(names, rows, cost)
                     self.names |= names
@@ -95,7 +95,7 @@ class EarlyChoice:
             del self._trials[first]
 
 
-def _paying(node: HyperNode, inputs: Inputs) -> frozenset[str]:
+def _paying_relations(node: HyperNode, inputs: Inputs) -> frozenset[str]:
     """Return the relations of the parts that may pay, the smallest one of each rule."""
     statistics = LiveStatistics(inputs.relations, frozenset())
     names = set()

@@ -73,7 +73,7 @@ class EmbeddedEngine(EngineState):
         program = early.program
         self.catalog.room.limit, self.catalog.room.folder = watch.memory, watch.spill
         given = next((each.given for each in program.functors.values()), None)
-        renewed = given is not None and given.renewed
+        renewed = given is not None and given.aggregates_to_recompute
         steady = program is self.program and not changes and not renewed and not self.recorded
         if steady and self.views and (choice.closures or not self.closures):
             watch.look()
@@ -81,7 +81,7 @@ class EmbeddedEngine(EngineState):
             structure = self.structure
             return Outcome({}, Report(time.perf_counter() - started, (), every=lambda: structure.idle))
         for _, graph in self.closures.values():
-            with watch.telling(graph.nodes):
+            with watch.stop_kernels(graph.nodes):
                 graph.restore(watch.look, watch.stop)
         for whole in list(self.wholes):
             whole.keep()
@@ -165,7 +165,7 @@ class EmbeddedEngine(EngineState):
             "bootstraps": self.bootstraps,
             "updates": self.updates,
             "rounds": self.round,
-            "derivations": sum(each.emitted for each in stored),
+            "derivations": sum(each.rows_emitted for each in stored),
         }
 
     def _calls(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class EmbeddedEngine(EngineState):
         self.asserted.clear()
 
 
-def evaluated(
+def evaluate_program(
     dictionary: Dictionary, program: CoreProgram, facts: Mapping[str, AnyWords], watch: Watch
 ) -> EmbeddedEngine:
     """Return an engine of its own that has evaluated a program over these facts. Raises as `Engine.epoch`."""

@@ -186,8 +186,8 @@ class EpochState:
         """Auxiliary relations of a rule that another one of the same name has replaced."""
         for name in self.reshaped:
             del self.views[name], self.asserted[name]
-        self.derived = self.structure.derived
-        self.before = engine.structure.derived
+        self.derived = self.structure.node_positions
+        self.before = engine.structure.node_positions
         self.deltas: dict[str, Delta] = {}
         self.facts: dict[str, tuple[AnyWords, AnyWords]] = {}
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
@@ -221,8 +221,8 @@ class EpochState:
         """The groups of `large` that the epoch has changed."""
         self.reserve: Block | None = Block(_RESERVE)
         """Given back before what must not fail."""
-        given = self.given
-        names = given.renewed if given is not None else frozenset[str]()
+        given = self.user_functions
+        names = given.aggregates_to_recompute if given is not None else frozenset[str]()
         self.renewed = {
             name: rule.own.declared.name
             for name, rule in (self.structure.own.items() if names else ())
@@ -241,7 +241,7 @@ class EpochState:
         return self.choice.threads or cores()
 
     @property
-    def given(self) -> GivenFunctions | None:
+    def user_functions(self) -> GivenFunctions | None:
         """The functions in Python that rules call, now or in the last epoch."""
         functors = (*self.program.functors.values(), *self.engine.program.functors.values())
         return next((each.given for each in functors), None)
@@ -249,7 +249,7 @@ class EpochState:
     @property
     def memories(self) -> list[Remembered]:
         """Return the remembered results of functors in Python."""
-        return [] if self.given is None else [*self.given.remembered.values()]
+        return [] if self.user_functions is None else [*self.user_functions.remembered.values()]
 
     # --- changing relations ------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class EpochState:
 
     def changeable(self, name: str) -> StoredRelation:
         """Return a view as one that can be changed in place, although its counts may be wrong."""
-        if not self.views[name].marks.counted:
+        if not self.views[name].marks.has_counts:
             self.views[name] = self.views[name].copy_to(self.engine.catalog, counted=True)
         return self.views[name]
 
@@ -282,7 +282,7 @@ class EpochState:
         if len(new):
             none = numpy.empty((0, new.arity), numpy.int64)
             self.deltas[name] = Delta(self.engine.whole(new), none)
-            if self.engine.nodes and new.marks.counted and not isinstance(new, ClosedRelation):
+            if self.engine.nodes and new.marks.has_counts and not isinstance(new, ClosedRelation):
                 call_all_new(self.open(new))
 
     def history(self, relation: str, closure: str = "") -> History:
@@ -305,7 +305,7 @@ class EpochState:
         if self.split:
             nodes = tuple(part for i, node in enumerate(structure.nodes) for part in self.split.get(i, [node]))
             structure = Structure(self.program, nodes, structure.parts, structure)
-        names = self.program.relations.keys() | structure.derived.keys()
+        names = self.program.relations.keys() | structure.node_positions.keys()
         views = self.views.of(names | {UNIT})
         return {
             "nodes": structure.nodes,
@@ -344,8 +344,8 @@ class EpochState:
             engine.closures[name][1].keep()
         for memory in self.memories:
             memory.keep()
-        if self.given is not None:
-            self.given.keep()
+        if self.user_functions is not None:
+            self.user_functions.keep()
         called = {each.key for each in self.program.functors.values()}
         for each in engine.program.functors.values():
             if each.key not in called:
@@ -412,8 +412,8 @@ class EpochState:
             large.take_back()
         for memory in self.memories:
             memory.take_back()
-        if self.given is not None:
-            self.given.take_back(self.former)
+        if self.user_functions is not None:
+            self.user_functions.take_back(self.former)
         self.engine.readers.end(self.begun.values())
 
 

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.maintain.state import EngineState, closure_over
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closed_relation import ClosedMembers, ClosedRelation
@@ -37,7 +37,7 @@ class FrozenState:
         self._graphs = {
             id(graph): FrozenClosure(self, graph, self.readers, self._bits) for _, graph in self._shapes.values()
         }
-        with self.dictionary.reading():
+        with self.dictionary.hold_words():
             self.dictionary.keepers.add(self)
         self.readers.add(self)
 
@@ -88,7 +88,7 @@ class FrozenState:
         program, nodes, mirrors, unsettled = self._known
         found: dict[int, StoredRelation] = {}
         asserted, views = (
-            ShownRelations(each, lambda stored: self._shown(stored, catalog, found))
+            ShownRelations(each, lambda stored: self._relation_for_plans(stored, catalog, found))
             for each in (self._asserted, self._views)
         )
         return EngineState(
@@ -96,13 +96,17 @@ class FrozenState:
             closures=self._shapes, mirrors=mirrors, unsettled=unsettled,
         )  # fmt: skip
 
-    def _shown(self, stored: StoredRelation, catalog: Catalog, found: dict[int, StoredRelation]) -> StoredRelation:
+    def _relation_for_plans(
+        self, stored: StoredRelation, catalog: Catalog, found: dict[int, StoredRelation]
+    ) -> StoredRelation:
         """Return a relation as plans read it; `found` has those that were shown before, and gets it."""
         if id(stored) not in found:
             rows = self._frozen(stored)
             if isinstance(stored, ClosedMembers):
                 pairs = FrozenPairs(catalog, self._graphs[id(stored.pairs.graph)])
-                found[id(stored)] = FrozenMembers(pairs, self._shown(stored.asked, catalog, found), stored.backward)
+                found[id(stored)] = FrozenMembers(
+                    pairs, self._relation_for_plans(stored.asked, catalog, found), stored.backward
+                )
             elif isinstance(stored, ClosedRelation):
                 found[id(stored)] = FrozenPairs(catalog, self._graphs[id(stored.graph)])
             elif isinstance(rows, FrozenRows):
@@ -186,7 +190,7 @@ class FrozenPairs(ClosedRelation):
         """Return the pairs, which never change."""
         return self
 
-    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = ignore_limits) -> StoredRelation:
         return ClosedRelation(catalog, self.closure)
 
 

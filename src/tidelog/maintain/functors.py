@@ -145,10 +145,10 @@ def listed_call_outs(name: str, dictionary: Dictionary) -> tuple[CallOut, CallOu
     number."""
     meaning = texts.SEVERAL[name]
 
-    def listed(args: tuple[str, str]) -> list[Any]:
+    def list_values(args: tuple[str, str]) -> list[Any]:
         return [value for value in dict.fromkeys(meaning(*args)) if value is not None]
 
-    return list_call_outs(listed, ("symbol", "symbol"), _RESULTS.get(name, "symbol"), dictionary)
+    return list_call_outs(list_values, ("symbol", "symbol"), _RESULTS.get(name, "symbol"), dictionary)
 
 
 def list_call_outs(
@@ -210,7 +210,7 @@ def _ordinals(kind: Kind, words: Words, dictionary: Dictionary, look: Look) -> W
 
 def _words_without_number(kind: Kind, words: Words, dictionary: Dictionary) -> Words:
     """Return the words whose numbers are missing, each once. That of nil is always there."""
-    return dictionary.ordinals[kind].missing(words if kind == "symbol" else words[words != 0])
+    return dictionary.ordinals[kind].words_without_number(words if kind == "symbol" else words[words != 0])
 
 
 def _missing_parts(kind: Kind, records: Words, dictionary: Dictionary) -> list[tuple[Kind, Words]]:

@@ -55,7 +55,7 @@ class Total:
     positive: int = 0
     negative: int = 0
 
-    def changed(self, born: Values, died: Values) -> Total:
+    def with_changes(self, born: Values, died: Values) -> Total:
         """Return the total after these values were inserted and deleted."""
         return self._with(born, 1)._with(died, -1)
 
@@ -109,11 +109,11 @@ class Window:
         """The number of values."""
         return self.below + len(self.values) + self.above
 
-    def changed(self, born: Values, died: Values) -> Window | None:
+    def with_changes(self, born: Values, died: Values) -> Window | None:
         """Return the window after these values were inserted and deleted, or None if it would not contain the requested
         ranks."""
-        born_below, born_inside, born_above = self._parted(born)
-        died_below, died_inside, died_above = self._parted(died)
+        born_below, born_inside, born_above = self._split_values(born)
+        died_below, died_inside, died_above = self._split_values(died)
         values = numpy.sort(numpy.concatenate([self.values, born_inside]))
         went = numpy.sort(died_inside)
         # Equal values go from neighbouring places. There may be fewer of them than go, the others being outside.
@@ -131,7 +131,7 @@ class Window:
             below, values = below + start, values[start : start + WIDTH].copy()
         return replace(self, below=below, values=values, above=above)
 
-    def _parted(self, values: Values) -> tuple[int, Values, int]:
+    def _split_values(self, values: Values) -> tuple[int, Values, int]:
         """Return how many values are in front of the window, the values inside, and how many are behind it. The window
         has no end where there is nothing beyond."""
         below = values < self.values[0] if self.below else numpy.zeros(len(values), bool)
@@ -152,7 +152,7 @@ GroupState: TypeAlias = Total | Window
 
 def state_of(op: AggregateName, values: Values) -> GroupState:
     """Return the state of a group with these values."""
-    return Total(op).changed(values, values[:0]) if op in ("sum", "mean") else Window.of(op, values)
+    return Total(op).with_changes(values, values[:0]) if op in ("sum", "mean") else Window.of(op, values)
 
 
 def _ranks(op: AggregateName, size: int) -> tuple[int, int]:
@@ -180,7 +180,7 @@ class LargeGroups:
     read: int = 0
     _before: dict[GroupKey, GroupState | None] = field(default_factory=dict)
 
-    def put(self, group: GroupKey, state: GroupState | None) -> None:
+    def note_state(self, group: GroupKey, state: GroupState | None) -> None:
         """Keep a state, unless the group is small."""
         self._before.setdefault(group, self.states.get(group))
         self._set(group, state if state is not None and state.size >= LARGE else None)

@@ -49,7 +49,7 @@ class Reclaimer:
         """Give words back if it is time to; whether that was tried. `programs` are the committed and the pending one,
         `pending` rows that wait for a commit, by relation. An interruption, or a lack of memory, does no harm."""
         dictionary = engine.dictionary
-        suspects = dictionary.made - self._made + self._lost
+        suspects = dictionary.values_added - self._made + self._lost
         if suspects < max(LEAST, self._kept, self._due) or dictionary.shared:
             return False
         rows = list(_rows(engine))
@@ -59,12 +59,12 @@ class Reclaimer:
         with dictionary.alone() as alone, suppress(MemoryError):
             if not alone:
                 return False
-            held = [part for holder in list(dictionary.holders) for part in holder.held()]
+            held = [part for holder in list(dictionary.holders) for part in holder.words_in_use()]
             self._due += sum(words.size for _, words in held) // _PER_WORD
             if suspects < self._due:
                 return False
             _give_back(engine, rows, held, programs, pending)
-        self._made, self._kept, self._lost, self._due = dictionary.made, dictionary.size, 0, 0
+        self._made, self._kept, self._lost, self._due = dictionary.values_added, dictionary.size, 0, 0
         return True
 
 

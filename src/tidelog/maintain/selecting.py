@@ -144,8 +144,8 @@ class _Selecting(ShowingUpdate):
         while True:
             for selection, block in zip(self.node.selects, self.blocks, strict=True):
                 journal = self.derived[selection.shown].journal
-                _view(block)[layout.X_DIED] = journal.listed(layout.OUT)
-            starts = {name: stored.journal.listed(layout.OUT) for name, stored in self.derived.items()}
+                _view(block)[layout.X_DIED] = journal.list_length(layout.OUT)
+            starts = {name: stored.journal.list_length(layout.OUT) for name, stored in self.derived.items()}
             self.deaths += 1
             if not self.demote():
                 return current
@@ -153,7 +153,7 @@ class _Selecting(ShowingUpdate):
             if self.loops > MOST_LOOPS:
                 raise UnsettledError(tuple(each.shown for each in self.node.selects))
             for selection, block in zip(self.node.selects, self.blocks, strict=True):
-                _view(block)[layout.X_BORN] = self.derived[selection.shown].journal.listed(layout.IN)
+                _view(block)[layout.X_BORN] = self.derived[selection.shown].journal.list_length(layout.IN)
             self.run(self.machine, TIDY, False, False, self.deaths)
             current += 1
             self.rederive(current, starts)
@@ -164,12 +164,12 @@ class _Selecting(ShowingUpdate):
         """Let the rows die that a newly shown one beats; whether there are any."""
         from tidelog.kernels.selections import demote
 
-        before = [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
+        before = [self.derived[each.shown].journal.list_length(layout.OUT) for each in self.node.selects]
         state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.machine.levels[layout.S_ROUND] = self.deaths
         arguments = "", self.opened, state, (self.selections,)
         self.machine.converse(demote, *arguments, self.look, compiling=self.look_at_limits)
-        return before != [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
+        return before != [self.derived[each.shown].journal.list_length(layout.OUT) for each in self.node.selects]
 
 
 def _words(selection: NodeSelection, inputs: Inputs, best: Mapping[str, StoredRelation] | None) -> Block:

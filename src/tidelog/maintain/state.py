@@ -14,7 +14,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords, Words
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.maintain.deltas import Whole
 from tidelog.maintain.early import EarlyChoice
 from tidelog.maintain.large_groups import LargeGroups
@@ -138,7 +138,7 @@ class EngineState:
         self.spent = sum(self.costs.values())
 
     @property
-    def written(self) -> CoreProgram:
+    def source_program(self) -> CoreProgram:
         """The program as it was given, without early projections."""
         return self.program if self.early is None else self.early.source
 
@@ -163,7 +163,7 @@ class EngineState:
         self.wholes.add(whole)
         return whole
 
-    def births(self, name: str, look: Look = unlimited) -> NDArray[numpy.int64]:
+    def births(self, name: str, look: Look = ignore_limits) -> NDArray[numpy.int64]:
         """Return the birth of each row of the view of a relation, in the order of its `words()`; births of relations of
         one hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways, which
         may take long. Call `look` meanwhile; it may raise."""
@@ -184,7 +184,7 @@ class EngineState:
             return numpy.zeros(len(stored), numpy.int32)
         return stored.marks.counts()[stored.live()]
 
-    def widen(self, look: Look = unlimited) -> None:
+    def widen(self, look: Look = ignore_limits) -> None:
         """Switch to words of 64 bits. MemoryError, or an exception of `look`, leaves everything as it is."""
         catalog = Catalog(64, self.catalog.room)
         copies = {id(stored): stored.copy_to(catalog, look=look) for stored in self.views.values()}

@@ -31,9 +31,9 @@ class LiveStatistics:
     def size(self, relation: str) -> float:
         """Return the number of rows, at least 1."""
         rows = self._sizes[relation]
-        return float(max(rows, self._expected if self._guessing(relation) else 1))
+        return float(max(rows, self._expected if self._is_guessed(relation) else 1))
 
-    def _guessing(self, relation: str) -> bool:
+    def _is_guessed(self, relation: str) -> bool:
         return relation in self._growing and self._sizes[relation] < _GUESS
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
@@ -50,7 +50,7 @@ class LiveStatistics:
         index = stored.indexes.get(columns)
         if isinstance(stored, ClosedRelation):
             return True
-        return index is not None and index.done * 2 >= stored.rows
+        return index is not None and index.rows_entered * 2 >= stored.rows
 
     def is_compressed(self, relation: str) -> bool:
         """Return True if a relation is a closure whose pairs are not written."""
@@ -58,12 +58,12 @@ class LiveStatistics:
 
     def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
         stored = self._relations[relation]
-        if self._guessing(relation):
+        if self._is_guessed(relation):
             return float(self.size(relation) ** (0.6 + 0.4 * (len(columns) - 1) / max(1, stored.arity - 1)))
         if isinstance(stored, ClosedRelation):
             return float(stored.closure.nodes) ** len(columns)
         index = stored.indexes.get(columns)
-        if index is not None and index.done == stored.rows:
+        if index is not None and index.rows_entered == stored.rows:
             return float(len(index))
         if len(columns) > 1:
             product = 1.0

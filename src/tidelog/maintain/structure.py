@@ -105,19 +105,19 @@ class Structure:
         """Other hyper-nodes, and the first relations of those that read each relation: those of the structure before,
         not that itself, which would keep all before it alive."""
         if last is not None:
-            self._known = (last.nodes, last._reading) if "_reading" in vars(last) else last._known
+            self._known = (last.nodes, last._readers) if "_readers" in vars(last) else last._known
 
     @cached_property
-    def derived(self) -> Mapping[str, int]:
+    def node_positions(self) -> Mapping[str, int]:
         """The position of the hyper-node of each derived relation."""
         return {name: i for i, node in enumerate(self.nodes) for name in node.relations}
 
     def readers(self, name: str) -> tuple[int, ...]:
         """Return the positions of the hyper-nodes that read a relation."""
-        return tuple(sorted([self.derived[first] for first in self._reading.get(name, ())]))
+        return tuple(sorted([self.node_positions[first] for first in self._readers.get(name, ())]))
 
     @cached_property
-    def _reading(self) -> Mapping[str, tuple[str, ...]]:
+    def _readers(self) -> Mapping[str, tuple[str, ...]]:
         """The first relations of the hyper-nodes that read each relation that is read."""
         nodes, known = self._known
         before, now = ({node.relations[0]: node for node in each} for each in (nodes, self.nodes))
@@ -134,7 +134,7 @@ class Structure:
         return found
 
     @cached_property
-    def folded(self) -> frozenset[str]:
+    def folded_relations(self) -> frozenset[str]:
         """The relations that aggregates fold, which read rows."""
         rules = (rule for node in self.nodes for rule in node.aggregates)
         return frozenset(name for rule in rules for name, _ in rule.reads)
@@ -169,7 +169,7 @@ class Structure:
 
     def node_of(self, name: str) -> HyperNode | None:
         """Return the hyper-node of a relation, if rules derive it."""
-        position = self.derived.get(name)
+        position = self.node_positions.get(name)
         return None if position is None else self.nodes[position]
 
     def reports(self, first: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]) -> tuple[NodeReport, ...]:

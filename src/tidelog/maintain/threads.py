@@ -19,7 +19,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.kernels import layout
 from tidelog.storage.catalog import Catalog, Descriptor
 from tidelog.storage.memory import Block, Pinned
@@ -163,10 +163,10 @@ def together(works: Sequence[Callable[[], Result]], look: Look, stop: Callable[[
 def extend_indexes(relations: Iterable[StoredRelation], ends: Iterable[int], threads: int, look: Look) -> None:
     """Extend the indexes of each relation to its end, a row number. A thread takes one index after the other."""
     lacking = [
-        (end - index.done, index, end)
+        (end - index.rows_entered, index, end)
         for stored, end in zip(relations, ends, strict=True)
         for index in stored.indexes.values()
-        if index.done < end
+        if index.rows_entered < end
     ]
     if not lacking:
         return
@@ -197,7 +197,7 @@ def share_removals(works: Sequence[Callable[[int], None]], rows: int, threads: i
             run(block.address)
 
     others = min(threads, len(works)) - 1 if rows >= shared_from(threads) > 0 else 0
-    together([run, *[run_too] * others], unlimited, lambda: None)
+    together([run, *[run_too] * others], ignore_limits, lambda: None)
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class _Share:
         shared[layout.T_USED] = fields[layout.R_USED]
 
         def work(number: int) -> Callable[[], int]:
-            return lambda: self._run(number, own[number], self._look if number == 0 else unlimited)
+            return lambda: self._run(number, own[number], self._look if number == 0 else ignore_limits)
 
         try:
             statuses = set(together([work(i) for i in range(len(own))], self._look, self._stop))
@@ -282,7 +282,7 @@ class _Share:
 
             def run(works: list[Callable[[], None]]) -> None:
                 if many:
-                    together(works, unlimited, lambda: None)
+                    together(works, ignore_limits, lambda: None)
                 else:
                     for work in works:
                         work()

@@ -114,19 +114,21 @@ class NodeUpdate:
         take all the time that the update needs: a bootstrap would make all its derivations, and the others as well."""
         from tidelog.kernels.changes import weigh
 
-        changes = sum(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN) for stored in self.changed)
+        changes = sum(
+            stored.journal.list_length(layout.OUT) + stored.journal.list_length(layout.IN) for stored in self.changed
+        )
         if changes < _WEIGHED:
             return
         machine = self.machine
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
 
-        def estimated(most: int) -> list[int]:
+        def estimate_work(most: int) -> list[int]:
             return [machine.call(weigh, group, _SAMPLE, most) for group in ("delete", "insert")]
 
-        if sum(estimated(_FEW + 1)) > _FEW:
+        if sum(estimate_work(_FEW + 1)) > _FEW:
             now = sum(stored.marks.derivations() for stored in self.derived.values())
-            lost, won = estimated(2 * max(now, _FEW))
+            lost, won = estimate_work(2 * max(now, _FEW))
             if _DEARER * (lost + won) > now - lost + won:
                 raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
         if not (self.losing or change.went):
@@ -175,7 +177,7 @@ class NodeUpdate:
     def scan(self, group: str, version: int, inserting: bool, current: int) -> None:
         """Scan for the changes of the relations that have no plans of another kind."""
         for name in self.scanned:
-            if self.inputs.relations[name].journal.listed(version):
+            if self.inputs.relations[name].journal.list_length(version):
                 self.machine.mark(name, version)
                 self.run(self.machine, f"{group} {name}", inserting, True, current)
 
@@ -199,7 +201,7 @@ class NodeUpdate:
         def growth() -> tuple[int, Mapping[str, int]]:
             return int(machine.levels[layout.S_ROUND]) - current, sizes_of(self.derived)
 
-        with self.inputs.watch.progress.growing(growth):
+        with self.inputs.watch.progress.report_growth(growth):
             self.run_kernel(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
         return int(machine.levels[layout.S_ROUND])
 
@@ -223,7 +225,9 @@ class NodeUpdate:
         """Add the plans that are missing for tuples of the hyper-node itself in these lists. They serve all later
         updates and are not held against this one."""
         started, kept = time.thread_time(), self.maintained
-        changed = [name for name, stored in self.derived.items() if stored.changing and stored.journal.listed(version)]
+        changed = [
+            name for name, stored in self.derived.items() if stored.changing and stored.journal.list_length(version)
+        ]
         with step(PLANNING):
             plan(kept, {(name, version) for name in changed})
         with step(INDEXES):

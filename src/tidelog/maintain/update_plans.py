@@ -245,7 +245,7 @@ def changed_lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
         for name, stored in others.items()
         if stored.changing
         for version in (layout.OUT, layout.IN)
-        if stored.journal.listed(version)
+        if stored.journal.list_length(version)
     }
 
 

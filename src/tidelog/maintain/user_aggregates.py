@@ -105,7 +105,7 @@ class OwnGroups:
         self._touched.add(group)
         return self.states.get(group)
 
-    def put(self, group: GroupKey, state: Any, size: int) -> None:
+    def note_state(self, group: GroupKey, state: Any, size: int) -> None:
         """Keep a state that was touched, unless no member is left."""
         if size:
             self.states[group] = state, size
@@ -254,7 +254,7 @@ def update_values(
         if len(words):
             group = fold.group(groups[i])
             state = fold.state(group, words, pace)
-            kept.put(tuple(groups[i].tolist()), state, len(words))
+            kept.note_state(tuple(groups[i].tolist()), state, len(words))
             found[i] = group.value(fold.folding, state)
     _verify(fold, groups, suspects, found, read, pace)
     return fold.encode(iter(found))
@@ -276,7 +276,7 @@ def _value_after(
     if size:
         state = group.after("step", fold.folding, state, pace.over(fold.rows(came)))
         state = group.after("inverse", fold.folding, state, pace.over(fold.rows(went)))
-    kept.put(tuple(key.tolist()), state, size)
+    kept.note_state(tuple(key.tolist()), state, size)
     return group.value(fold.folding, state) if size else empty
 
 
@@ -294,7 +294,7 @@ def _values_of_parts(
         key = tuple(groups[i].tolist())
         before = kept.touch(key)
         if not large[i]:
-            kept.put(key, None, 0)
+            kept.note_state(key, None, 0)
             continue
         group, parts = fold.group(groups[i]), before[0] if before is not None else None
         if parts is None or not parts.fits(len(own)):
@@ -305,7 +305,7 @@ def _values_of_parts(
             parts.states.pop(number, None)
             if len(part):
                 parts.states[number] = fold.state(group, part, pace)
-        kept.put(key, parts, len(own))
+        kept.note_state(key, parts, len(own))
         values.append(group.value(fold.folding, group.merge(fold.folding, pace.over(parts.copies.values()))))
         kept.changes += before is not None
         if before is not None and kept.changes & (kept.changes - 1) == 0:

@@ -127,18 +127,18 @@ class Memory:
         if self._kept != (self._used, self._valued):
             self._shrink(*self._kept)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[numpy.int64]]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], NDArray[numpy.int64]]]:
         """Yield the words of arguments and values, which the dictionary must not give back."""
         yield self._columns, self._keys[: self._used]
         yield self._result, self._values[: self._valued, None]
 
-    def saved(self) -> tuple[Words, Words, Words]:
+    def arrays_to_save(self) -> tuple[Words, Words, Words]:
         """Return the arguments, the numbers of their values, and the values."""
         counts = numpy.ones(self._used, numpy.int64) if self._single else self._counts[: self._used]
         return self._keys[: self._used], counts, self._values[: self._valued]
 
     def restore(self, keys: Words, counts: Words, values: Words) -> None:
-        """Take results that were `saved`, into an empty memory."""
+        """Take the `arrays_to_save` of another memory into an empty one."""
         self._reserve(len(keys))
         self._keys[: len(keys)] = keys
         self._add(0, len(keys), None if (counts == 1).all() else counts, values)

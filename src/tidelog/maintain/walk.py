@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy
 
 from tidelog.common.arrays import AnyWords
-from tidelog.common.collecting import uncollected
+from tidelog.common.collecting import pause_collection
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
 from tidelog.maintain.assemble import UNIT
@@ -89,13 +89,13 @@ def visit_recorded(node: HyperNode, state: EpochState) -> NodeReport:
         return visit(node, state)
     # A relation that is evaluated anew drops its indexes: nothing here keeps them.
     before: WeakKeyDictionary[Index, int] = WeakKeyDictionary()
-    before.update({index: index.done for _, index in _indexes(node, state)})
+    before.update({index: index.rows_entered for _, index in _indexes(node, state)})
     recorder.begin_node(node)
     try:
         report = visit(node, state)
         recorder.note(report.relations, report.strategy, report.rounds)
         for name, index in _indexes(node, state):
-            rows = index.done - before.get(index, 0)
+            rows = index.rows_entered - before.get(index, 0)
             if rows > 0:
                 recorder.note_index(IndexProfile(name, index.keys, rows, index.bytes()))
         return report
@@ -166,7 +166,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
         state.watch.progress.at(", ".join(few), position, len(state.structure.nodes))
         note_sizes(state, node.relations)
         try:
-            with room.cooling(partial(cold_blocks, state, node, position)):
+            with room.allow_spilling(partial(cold_blocks, state, node, position)):
                 reports[position] = visit_recorded(node, state)
         except LimitError as error:
             raise with_relations(error, node) from None
@@ -194,7 +194,7 @@ def look_at_sizes(state: EpochState, names: Iterable[str]) -> None:
     """Raise LimitError (E0504) if a relation has become larger than its `.limitsize`."""
     for name in state.watch.sizes.keys() & names if state.watch.sizes else ():
         stored = state.views[name]
-        dead = stored.journal.listed(layout.OUT) if stored.changing else 0
+        dead = stored.journal.list_length(layout.OUT) if stored.changing else 0
         state.watch.look_at(name, len(stored) - dead)
 
 
@@ -212,7 +212,7 @@ def place_relations(state: EpochState) -> None:
     """Give every relation of the program its storage; facts and view part where a relation has become derived."""
     if not state.is_new:
         return
-    with uncollected():
+    with pause_collection():
         relations = state.program.relations
         for name in {
             *state.described,

@@ -78,7 +78,7 @@ class Journal:
             raise self._wrong(f"is in use by process {found}")
         self._owner = Owner(found, str(self._folder))
         try:
-            first, stored = self._files.read("state").split(b"\n", 1)
+            first, stored = self._files.read_bytes("state").split(b"\n", 1)
             self._generation = int(first)
             state = load(stored, given=given)
         except FileNotFoundError:
@@ -120,7 +120,7 @@ class Journal:
 
     def _begin(self, state: NodeState) -> None:
         stored, before = dump(state), self._name
-        self._files.put(_NEW, f"{self._generation + 1}\n".encode() + stored)
+        self._files.write_bytes(_NEW, f"{self._generation + 1}\n".encode() + stored)
         if self._file is not None:
             self._file.close()
         self._generation += 1
@@ -165,7 +165,7 @@ class Journal:
         files = self._files
         if files.kind(self._name) is None:  # the machine has stopped before the name was on the disk, and any entry
             files.create(self._name).close()
-        data = files.read(self._name)
+        data = files.read_bytes(self._name)
         end = 0
         while end + _HEADER.size <= len(data):
             length, check = _HEADER.unpack_from(data, end)

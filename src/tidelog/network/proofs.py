@@ -108,7 +108,7 @@ class _Proving:
             flat.rule.name,
             str(rule),
             rule.span,
-            bound.written,
+            bound.source_values,
             premises,
             instance.conditions,
             self._height(premises),

@@ -107,7 +107,7 @@ class TidelogMagics(Magics):
         texts = self._texts.setdefault(db, {})
         earlier = texts.get(self._cell) if self._cell is not None else None
         workspace = db.workspace
-        waiting, committed = workspace.waiting(), workspace.committed
+        waiting, committed = workspace.copy_pending(), workspace.committed
         text = f"{cell}\n"  # With a line break it is no path.
         try:
             db.load(text, replace=True if earlier is None else earlier)

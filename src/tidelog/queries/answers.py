@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import Words
 from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import CheckedProgram
-from tidelog.limits.watch import guarded
-from tidelog.maintain.engine import evaluated
+from tidelog.limits.watch import defer_interrupts
+from tidelog.maintain.engine import evaluate_program
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.queries.bodies import GIVEN, BodyQuery
@@ -230,7 +230,7 @@ class Answers:
             known = self._compiled.keep(key, _Compiled(committed, body.evaluation(committed)))
         facts = {GIVEN: encode_parameters(values, body.parameters, dictionary)} if body.parameters else {}
         watch = options.watch(work=THE_QUERY)
-        with guarded(watch):
+        with defer_interrupts(watch):
             words = known.evaluation.rows(engine, facts, watch)
         return Relation(NAME, WordRows(body.columns, dictionary, words))
 
@@ -265,11 +265,11 @@ def answer(
         kept = {*given, *(name for name in engine.views if not (derived and has_nodes(name)))}
         asked = path_evaluation(pattern, dictionary, workspace.committed.checked, kept, derived)
         watch = options.watch(work=THE_QUERY)
-        with guarded(watch):
+        with defer_interrupts(watch):
             facts = {
                 name: given[name] if name in given else asked.needed_rows(name, engine.views[name].near)
                 for name in asked.reads
             }
-            found = evaluated(dictionary, asked.core, {**facts, **asked.facts}, watch)
+            found = evaluate_program(dictionary, asked.core, {**facts, **asked.facts}, watch)
             words = found.views[QUERY].words()
     return Relation(pattern.relation, WordRows(columns, dictionary, pattern.select(words, dictionary)))

@@ -35,7 +35,7 @@ class StoreChange(Uncopied):
         """The errors that subscribers raised when they were called with this change."""
         triples.dictionary.hold(self)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words of the triples if somebody has asked for these."""
         for words in vars(self).get("_net", ()):
             yield COLUMNS, words

@@ -249,9 +249,9 @@ class GraphwiseChange(StoreChange):
         self._quads = quads
         super().__init__(change._changes, change._triples, [], [])
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words of the quads."""
-        yield from super().held()
+        yield from super().words_in_use()
         for words in self._quads:
             yield QUAD_COLUMNS, words
 

@@ -116,7 +116,7 @@ class GraphwiseStore(Store):
         "off"."""
         if not options:
             return super().options()
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             place = options.get("mirror", MEMORY)
             if not isinstance(place, str) or place not in (OFF, MEMORY):
                 refuse(f"mirror={quote(place)}", 'pass "memory" or "off"')
@@ -136,7 +136,7 @@ class GraphwiseStore(Store):
 
     def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
         """Return True if a triple was asserted or follows in some graph."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             terms = term(subject), term(predicate), term(object)
             return any(closure._triples.holds(*terms) for closure in self._closures.stores.values())
 
@@ -153,7 +153,7 @@ class GraphwiseStore(Store):
         that follow in each graph."""
         if not flag("inferred", inferred):
             return super().quads(subject, predicate, object, graph)
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             rows = self._closures.visible(terms, graph_name(graph))
             return self._triples.relation("quads", rows)
@@ -164,13 +164,13 @@ class GraphwiseStore(Store):
         """Return the triples of all graphs, see `Store.triples`."""
         if not flag("inferred", inferred):
             return super().triples(subject, predicate, object, inferred=False)
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             return self._triples.relation("triples", numpy.unique(self._closures.visible(terms)[:, :3], axis=0))
 
     def inferred(self) -> Relation:
         """Return the triples that follow in some graph and were asserted in none."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             visible = numpy.unique(self._closures.visible(_ALL)[:, :3], axis=0)
             asserted = self._triples.match_terms(None, None, None, asserted=True)
             return self._triples.relation("inferred", without(visible, asserted))
@@ -194,7 +194,7 @@ class GraphwiseStore(Store):
         self, name: str, columns: tuple[Column, ...], graph: Any, view: Callable[[Store], Relation]
     ) -> Relation:
         """Return the rows of a view in the closure of a graph, or in all. Raise UsageError (E0669)."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             stores = self._closures.stores
             chosen = [*stores.values()] if graph is None else [self._closure(graph)]
             rows = {row for closure in chosen for row in view(closure)}
@@ -265,13 +265,13 @@ class GraphwiseStore(Store):
 
     def stats(self) -> dict[str, Any]:
         """Return the stats of the store, see `Store.stats`, with the numbers of triples of each closure, by graph."""
-        with self._using():
+        with self._hold_turn():
             closures = {graph: len(Store.triples(closure)) for graph, closure in self._closures.stores.items()}
             return {**super().stats(), "closures": closures}
 
     def check(self) -> None:
         """Check the inferred triples of each graph independently of the engine, see `Database.check`."""
-        with self._using():  # A commit of another thread may begin or end closures.
+        with self._hold_turn():  # A commit of another thread may begin or end closures.
             for closure in self._closures.stores.values():
                 closure.check()
 
@@ -290,14 +290,14 @@ class GraphwiseStore(Store):
     def explain(self, *goal: Any, all: bool = False, graph: Any = DEFAULT) -> TripleProof | Enumeration[TripleProof]:
         """Return why a triple holds in a graph, or a row of `inconsistencies(graph)`, see `Store.explain`. Raise
         UsageError (E0669) for an unknown graph."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             closure = self._closure(graph)
             return closure.explain(*goal, all=True) if flag("all", all) else closure.explain(*goal)
 
     def why_not(self, *goal: Any, depth: int = 3, graph: Any = DEFAULT) -> Absence:
         """Return why a triple does not hold in a graph, see `Store.why_not`. Raise UsageError (E0669) for an unknown
         graph."""
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             return self._closure(graph).why_not(*goal, depth=depth)
 
     # --- refused -------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Justifications:
         self._of_epoch: tuple[int, Words] = -1, numpy.empty((0, len(JUSTIFICATION_COLUMNS)), numpy.int64)
         dictionary.hold(self)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words of the view, which the dictionary keeps."""
         yield JUSTIFICATION_COLUMNS, self._of_epoch[1]
 

@@ -458,7 +458,7 @@ class N3Verbs(ShapeVerbs):
         prefix = name or re.sub(r"\W", "_", path.stem if path is not None else "n3")
         if not re.fullmatch(r"[A-Za-z_]\w*", prefix):
             raise wrong_argument("a name for rules", "letters, digits and underscores", prefix)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             found = read_rules(source, _NO_BASE if path is None else path.resolve().as_uri())
             taken = {rule.name for rule in self._database.program.rules if rule.name}
             texts = dict[str, str]()

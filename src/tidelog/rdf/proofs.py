@@ -300,7 +300,7 @@ class ProofOfTriples:
             if is_open or (chosen is not None and not self._open.isdisjoint(chosen.premises)):
                 self._open.add(key)
             return
-        name, values = self.derivations.shown(key.relation), self.derivations.values(key)
+        name, values = self.derivations.selection_of(key.relation), self.derivations.values(key)
         is_candidate = name != key.relation and not self.derivations.holds(self.search.views, Key(name, key.words))
         shown = self.wording.row(name, values)
         if (shown, is_candidate) not in self._shown:
@@ -357,7 +357,7 @@ class ProofOfTriples:
             rule=rule.name,
             text=rule.text,
             span=rule.span,
-            variables=instance.written,
+            variables=instance.source_values,
             premises=below,
             conditions=with_witnesses(conditions, flat, below),
             instance=instance,

@@ -40,7 +40,7 @@ class PendingQuads:
     words: Words
     graphs: Words | None = None
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words that the dictionary has to keep."""
         yield COLUMNS, self.words
         if self.graphs is not None:

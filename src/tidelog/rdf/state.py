@@ -21,7 +21,7 @@ import numpy
 
 from tidelog.common.arrays import AnyWords, Words
 from tidelog.database.database import Database
-from tidelog.functions.callables import FunctorSource, marked
+from tidelog.functions.callables import FunctorSource, collect_functions
 from tidelog.language.syntax import Declaration, Program, Rule
 from tidelog.limits.interrupts import Interrupts
 from tidelog.rdf.change import StoreChange
@@ -78,7 +78,7 @@ class EarlierState:
 
     def __init__(self, store: StoreParts) -> None:
         self.store = store
-        self.waiting = store._database.workspace.waiting()
+        self.waiting = store._database.workspace.copy_pending()
         self.schema = store._schema.triples
         self.current = store._instances.current
         self.guards = store._guards
@@ -173,7 +173,7 @@ class LastingState:
         form may be in the cache."""
         text = self.keeper.state.manifest.text
         functions = *SHAPE_FUNCTIONS, *N3_FUNCTIONS, *SPARQL_FUNCTIONS
-        names = [given.name for given in marked(functions)]
+        names = [given.name for given in collect_functions(functions)]
         return [each for each, name in zip(functions, names, strict=True) if f" {name}(" in text]
 
     def name(self, names: Names, database: Database) -> None:

@@ -30,7 +30,7 @@ from tidelog.language.reading import ProgramText
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
 from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts
-from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
+from tidelog.limits.watch import changing_within_memory, defer_interrupts, reading_within_memory
 from tidelog.profiling.profile import Profile
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
@@ -114,10 +114,10 @@ class Store(N3Verbs):
             self.load(program)
         self.commit()
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Return the words of triples that wait for a commit, which the dictionary keeps."""
         for change in self._pending:
-            yield from change.held()
+            yield from change.words_in_use()
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -132,8 +132,8 @@ class Store(N3Verbs):
         """
         with (
             Deferring() as interrupts,
-            interrupts.holding(self.turns.changing),
-            interrupts.holding(self.turns.using),
+            interrupts.hold(self.turns.changing),
+            interrupts.hold(self.turns.using),
             changing_within_memory,
         ):
             self._check_usable()
@@ -232,16 +232,16 @@ class Store(N3Verbs):
         path of an empty folder, or "off". Without arguments, return them in a dict."""
         if not options:
             return {**self._options.to_dict(), "mirror": self._mirror.where}
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             if "mirror" in options:
                 self._mirror.place(options.pop("mirror"))
             self._database.options(**options)
-            self._options = self._options.changed(options)
+            self._options = self._options.with_options(options)
         return None
 
     def profile(self) -> Profile:
         """Return where the time of the last epochs went, see `Database.profile`."""
-        with self._using():
+        with self._hold_turn():
             return self._database.profile()
 
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
@@ -292,7 +292,7 @@ class Store(N3Verbs):
 
     def _dry_run(self, look: Callable[[], object] = bool) -> StoreChange:
         """Return the change that the pending changes would make, and undo them once `look` has seen their effect."""
-        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
+        with Deferring() as interrupts, interrupts.hold(self.turns.changing), interrupts.hold(self.turns.using):
             self._check_usable()
             with changing_within_memory:
                 earlier = self._earlier_state()
@@ -388,7 +388,7 @@ class Store(N3Verbs):
 
     def contains(self, subject: Any, predicate: Any, object: Any) -> bool:
         """Return True if a triple was asserted or follows. Terms are those of `tidelog.rdf.term`."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return self._triples.holds(term(subject), term(predicate), term(object))
 
     def __contains__(self, triple: object) -> bool:
@@ -399,14 +399,14 @@ class Store(N3Verbs):
     ) -> Relation:
         """Return the triples with these terms, any for None; without `inferred`, only the asserted ones."""
         self._note_read()
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             rows = self._triples.match_terms(*terms, asserted=not flag("inferred", inferred))
             return self._triples.relation("triples", rows)
 
     def inferred(self) -> Relation:
         """Return the triples that follow and were not asserted."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return self._triples.relation("inferred", self._triples.inferred_triples())
 
     def inconsistencies(self) -> Relation:
@@ -431,7 +431,7 @@ class Store(N3Verbs):
         self._note_read()
         if is_query(text) or is_update(text):
             return self._solutions(text, parameters)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             body = prefixes.query(text, self.prefixes, self._names, self._database.relations)
             self._declare()
             if body is None:
@@ -460,7 +460,7 @@ class Store(N3Verbs):
             rows[PARAMETERS] = encode_parameters(terms, asked.parameters, workspace.dictionary)
         evaluation = asked.evaluation(workspace.committed.checked, self._without_nodes(), tuple(rows))
         watch = self._options.watch(work=THE_QUERY)
-        with guarded(watch):
+        with defer_interrupts(watch):
             found = evaluation.rows(self._database.engine, rows, watch)
         return Relation(NAME, WordRows(asked.columns, workspace.dictionary, found))
 
@@ -518,7 +518,7 @@ class Store(N3Verbs):
 
     def __len__(self) -> int:
         """Return the number of triples, inferred ones included."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return len(self.triples())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -534,7 +534,7 @@ class Store(N3Verbs):
         """Return the stats of the database underneath, see `Database.stats`, with the number of `triples`, inferred
         ones included, of the `rules` that the ontology and the programs ask for now, and the `mirror` of SPARQL: its
         place, its quads, and its bytes in memory, about."""
-        with self._using():
+        with self._hold_turn():
             return {
                 **self._database.stats(),
                 "triples": len(self.triples()),

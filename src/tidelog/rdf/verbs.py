@@ -25,7 +25,7 @@ from tidelog.database.verbs import Verbs
 from tidelog.errors import Problem, UsageError, flag, wrong_argument
 from tidelog.explain.questions import EXPLANATION, Enumeration, Turn
 from tidelog.io.relation import Relation
-from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
+from tidelog.limits.watch import changing_within_memory, defer_interrupts, reading_within_memory
 from tidelog.rdf import output, reader
 from tidelog.rdf.change import StoreChange, StoreTransaction
 from tidelog.rdf.data import Triples
@@ -144,9 +144,9 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
 
         Raise LimitError beyond the time limit of `options`.
         """
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             now = self._now()
-            with guarded(now.watch):
+            with defer_interrupts(now.watch):
                 return self._justifications.as_of(
                     self._epochs,
                     self.inconsistencies(),
@@ -159,7 +159,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
 
     def proof_views(self) -> TripleViews:
         """Return all triples and facts, for the check of a proof."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return self._explainer.views(self._now())
 
     @abstractmethod
@@ -173,7 +173,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         It belongs to the thread that opens it; changes of other threads wait until it ends. Raises UsageError where
         changes are pending already (E0606) and inside of another transaction (E0625).
         """
-        with self._changing():
+        with self._hold_change_turn():
             check_can_begin(self)
             return self._block(self._dry_run if flag("dry_run", dry_run) else None)
 
@@ -196,36 +196,38 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
 
         Raise UsageError (E0670: it does not hold, E0671, E0673), DataError, LimitError.
         """
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             now = self._now()
             if flag("all", all):
-                turn = Turn(self._using, lambda: reading_within_memory, lambda: None, lambda: self._epochs, now.watch)
+                turn = Turn(
+                    self._hold_turn, lambda: reading_within_memory, lambda: None, lambda: self._epochs, now.watch
+                )
                 return Enumeration(self._explainer.proofs(goal, now), self._explainer.title("proofs", goal, now), turn)
-            with guarded(now.watch):
+            with defer_interrupts(now.watch):
                 return self._explainer.explain(goal, now)
 
     def why_not(self, *goal: Any, depth: int = 3) -> Absence:
         """Return why a triple does not hold: how far each rule gets that could derive it, see `Database.why_not`, with
         a `goal` as in `explain`. Raise UsageError (E0672: it holds, E0673), DataError, LimitError."""
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             now = self._now()
-            with guarded(now.watch):
+            with defer_interrupts(now.watch):
                 return self._explainer.absence(goal, depth, now)
 
     def blame(self, *goal: Any) -> Blame:
         """Return since which commit a `goal` as in `explain` holds, by the triples and rules that are there now, and
         which of them came then, see `Database.blame`. Commits are numbered from 1 on; rules that were given to
         `connect` came in 0. Raise as `explain`."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             now = self._now()
-            with guarded(now.watch):
+            with defer_interrupts(now.watch):
                 return self._explainer.blame(goal, now)
 
     def ways_to_remove(self, *goal: Any) -> Enumeration[TripleSet]:
         """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
         not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`, and as
         `transaction`."""
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             check_can_begin(self, "ways_to_remove()")
             now = self._now()
             found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
@@ -235,7 +237,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
         it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`, and as
         `transaction`."""
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             check_can_begin(self, "ways_to_derive()")
             now = self._now()
             found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
@@ -244,7 +246,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     def _sets(self, found: Iterator[TripleSet], verb: str, goal: Sequence[Any], now: Now) -> Enumeration[TripleSet]:
         """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
         ready = partial(check_can_begin, self, f"{verb}()")
-        turn = Turn(self._changing, lambda: changing_within_memory, ready, lambda: self._epochs, now.watch)
+        turn = Turn(self._hold_change_turn, lambda: changing_within_memory, ready, lambda: self._epochs, now.watch)
         return Enumeration(found, self._explainer.title(verb, goal, now), turn)
 
     def _would_hold(self, goal: Sequence[Any], more: Iterable[StoredTriple], less: Iterable[StoredTriple]) -> bool:
@@ -305,7 +307,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         `commit`. Graphs within the source do not count. Raise as `insert`, and UsageError (E0606) if changes of the
         graph wait already.
         """
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             graph = graph_name(name)
             if not graph:
                 raise wrong_argument("the name of the graph", "an IRI", name)
@@ -339,13 +341,13 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     def missing_imports(self) -> tuple[str, ...]:
         """Return the ontologies that the triples import by owl:imports, and that no triple says to be an owl:Ontology.
         tidelog fetches nothing: load them with `insert` or `replace`."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             imported = {str(value) for _, _, value in self.triples(None, f"{OWL}imports", None)}
             there = {str(subject) for subject, _, _ in self.triples(None, TYPE, f"{OWL}Ontology")}
             return tuple(sorted(imported - there))
 
     def _change(self, data: Any, format: str | None, base: str | None, graph: object, *, asserts: bool) -> None:
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             name = graph_name(graph)
             columns = reader.read_triples(data, format, base, self._labels if asserts else None, by_file=True)
             self._pending.append(self._quads.encode_change(asserts, columns, name))
@@ -359,7 +361,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
 
     def asserted(self, quads: Iterable[StoredQuad]) -> set[StoredQuad]:
         """Return those of some quads, of symbols with the empty text for the default graph, that are asserted."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             find = self._triples.dictionary.find
             try:
                 given = [(s, p, o, g) for s, p, o, g in quads]
@@ -378,13 +380,13 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     def graphs(self) -> tuple[str, ...]:
         """Return the names of the graphs that have triples, sorted, without the default graph and the inferred
         triples."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return self._quads.graphs()
 
     def quads(self, subject: Any = None, predicate: Any = None, object: Any = None, graph: Any = None) -> Relation:
         """Return the asserted triples with these terms, any for None, and their graphs. The name of the default graph
         is the empty text. Raise DataError (E0465) for what is no term."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             triples = self._triples.match_terms(*terms, asserted=True)
             rows = self._quads.select_graph(triples, graph_name(graph))
@@ -403,7 +405,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
         """Return an rdflib graph of the triples of all graphs. Raise SetupError (E0790) if rdflib is not installed, and
         DataError (E0464) for a term of RDF 1.2."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             return output.to_rdflib(self.triples(inferred=inferred), self._all_prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = False, graph: str | None = None) -> str:
@@ -412,7 +414,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         The last three have the graphs, and with `inferred` the graph `urn:tidelog:inferred` of what follows. With
         `graph`, return the triples of this graph alone: the empty text is the default graph, without what follows.
         """
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             if graph is None:
                 return self._serialize(format, flag("inferred", inferred)).decode()
             return output.text(self._of_graph(graph_name(graph)), None, format, self._all_prefixes).decode()
@@ -426,7 +428,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = False) -> None:
         """Write `to_text` to a file, in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             output.write(path, self._serialize(output.format_for(path, format), flag("inferred", inferred)))
 
     def _serialize(self, format: str, inferred: bool) -> bytes:

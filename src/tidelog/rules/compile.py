@@ -14,9 +14,9 @@ from itertools import chain, compress, repeat
 from operator import is_
 from typing import Any, TypeAlias
 
-from tidelog.common.collecting import uncollected
-from tidelog.common.differing import beginning
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.collecting import pause_collection
+from tidelog.common.differing import difference_if_appended
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import ProgramError
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import (
@@ -73,7 +73,9 @@ REWRITES: tuple[Rewrite, ...] = (
 )
 
 
-def compile_program(checked: CheckedProgram, *, as_written: bool = False, look: Look = unlimited) -> core.CoreProgram:
+def compile_program(
+    checked: CheckedProgram, *, as_written: bool = False, look: Look = ignore_limits
+) -> core.CoreProgram:
     """Return the core program of a checked one, without projections if `as_written`. Raise ProgramError for negation
     (E0301) or aggregation (E0302, E0303) through recursion, and for paths with `*` over unbounded values (E0305). Call
     `look` for each rule; it may raise."""
@@ -116,7 +118,7 @@ class _Prefix:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left, and the
         rules that have gone. That is nothing of it where others stand between them, or where the rest depends on those
         that have gone, of which `known` has the results."""
-        gone, added = beginning(self.texts, rules)
+        gone, added = difference_if_appended(self.texts, rules)
         if not gone:
             return self, gone
         if len(gone) == len(self.texts):
@@ -185,8 +187,8 @@ class Compiler:
         """Go on from the state of another `Compiler`."""
         self._last = state
 
-    @uncollected()
-    def compile(self, checked: CheckedProgram, look: Look = unlimited) -> core.CoreProgram:
+    @pause_collection()
+    def compile(self, checked: CheckedProgram, look: Look = ignore_limits) -> core.CoreProgram:
         """Return the core program of a checked one, see `compile_program`."""
         check_growth(checked)
         last = self._last

@@ -40,7 +40,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from tidelog.common.differing import beginning
+from tidelog.common.differing import difference_if_appended
 from tidelog.common.looking import Look
 from tidelog.language.syntax import PRIMITIVES, Column
 from tidelog.rules.aggregates import AGGREGATE
@@ -450,7 +450,7 @@ class Projected:
     def trim_to(self, rules: Sequence[AnyRule]) -> Projected | None:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left. None
         where others stand between them, or where the projection of a rule that has gone may have added a relation."""
-        gone, added = beginning(self.rules, rules)
+        gone, added = difference_if_appended(self.rules, rules)
         if not gone:
             return self
         if len(gone) == len(self.rules):

@@ -111,7 +111,7 @@ def _document(error: TidelogError) -> Response:
 Answer = TypeVar("Answer")
 
 
-async def answered(request: Request, work: Callable[[], Answer], room: int | None = None) -> Answer:
+async def answer_in_thread(request: Request, work: Callable[[], Answer], room: int | None = None) -> Answer:
     """Return what `work` returns in a thread, for a request whose body has been read. The process may grow by `room`
     bytes meanwhile. Raise what it raises, and ClientDisconnect once the client has left and the work has ended."""
     cancellation = Cancellation(room)

@@ -48,7 +48,7 @@ class MediaRange:
         return 2 if self.subtype == "*" else 3 * (self.subtype == subtype)
 
 
-def accepted(request: Request, formats: Sequence[MediaFormat]) -> MediaFormat:
+def choose_format(request: Request, formats: Sequence[MediaFormat]) -> MediaFormat:
     """Return the format that the client likes best, the first one of several. Raise RequestError (E0694, 406) if it
     accepts none of them, and (E0692, 400) for a header that cannot be read."""
     header = ",".join(request.headers.getlist("accept"))
@@ -85,7 +85,7 @@ def content_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def unsupported(found: str, usable: Sequence[str]) -> RequestError:
+def unsupported_media_type(found: str, usable: Sequence[str]) -> RequestError:
     """Return the error (E0694) about the media type of a body, with status 415."""
     message = f"the server does not read bodies of the type {found}" if found else "the header Content-Type is missing"
     return RequestError(415, Problem("E0694", message, hint=f"send {', '.join(usable)}"))
@@ -188,7 +188,7 @@ async def operation(
     """
     found = content_type(request)
     if found not in (FORM, media_type):
-        raise unsupported(found, (media_type, FORM))
+        raise unsupported_media_type(found, (media_type, FORM))
     text = _decode(await body(request, limits))
     if found == media_type:
         return text, of_address(request)

@@ -144,7 +144,7 @@ _LARGEST_MESSAGE = 65_536
 """Bytes that a client may send over a WebSocket at once; no path expects any."""
 
 
-def listening(host: str, port: int, has_tokens: bool) -> socket.socket:
+def open_listener(host: str, port: int, has_tokens: bool) -> socket.socket:
     """Return a socket that listens; port 0 takes a free one. Raise UsageError (E0696) for an address that cannot be
     used, or that others can reach although there are no tokens."""
     if not has_tokens and host not in LOOPBACK:

@@ -29,8 +29,8 @@ from tidelog.common.arrays import Words
 from tidelog.explain.views import EngineViews
 from tidelog.language.syntax import Column
 from tidelog.limits.interrupts import ForeignCode
-from tidelog.limits.watch import Watch, guarded
-from tidelog.maintain.engine import EmbeddedEngine, evaluated
+from tidelog.limits.watch import Watch, defer_interrupts
+from tidelog.maintain.engine import EmbeddedEngine, evaluate_program
 from tidelog.maintain.protocol import Engine, EpochOptions
 from tidelog.maintain.state import EngineState
 from tidelog.queries.answers import NAME
@@ -106,10 +106,10 @@ class AdHocEvaluator:
         rows: dict[str, Rows] = known | {name: DriverRows(words) for name, words in facts.items()}
         if sum(map(engine.size, known)) <= most:
             watch = options.watch(work=THE_QUERY)
-            with guarded(watch):
+            with defer_interrupts(watch):
                 with ForeignCode(watch.interrupts):
                     local = {name: found.local() for name, found in rows.items()}
-                return DriverRows(evaluated(self._workspace.dictionary, core, local, watch).views[QUERY].words())
+                return DriverRows(evaluate_program(self._workspace.dictionary, core, local, watch).views[QUERY].words())
         other = self._another()
         other.is_brief = True
         self._engines.append(other)
@@ -203,7 +203,7 @@ class AdHocEvaluator:
             raise too_many_rows(message)
         with ForeignCode(watch.interrupts):
             facts = {name: engine.facts(name).local() for name in draft.checked.relations}
-        return evaluated(self._workspace.dictionary, draft.core, facts, watch)
+        return evaluate_program(self._workspace.dictionary, draft.core, facts, watch)
 
     def close(self) -> None:
         """Let go of everything that was evaluated or fetched for an epoch."""

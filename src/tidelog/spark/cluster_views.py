@@ -277,9 +277,9 @@ class FetchedViews(EngineViews):
             self._fetch([Wanted(name, tuple(range(rows.shape[1])), rows[~super().holds(name, rows)])])
         return super().holds(name, rows)
 
-    def asserted(self, name: str, rows: Words) -> NDArray[numpy.bool_]:
+    def are_asserted(self, name: str, rows: Words) -> NDArray[numpy.bool_]:
         self.holds(name, rows)  # The facts come with the rows.
-        return super().asserted(name, rows)
+        return super().are_asserted(name, rows)
 
     def epochs(self, asked: Sequence[tuple[str, Words]]) -> list[Words]:
         return self._engine.epochs([(self.state.program.candidates.get(name, name), rows) for name, rows in asked])

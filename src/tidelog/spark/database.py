@@ -23,7 +23,7 @@ from tidelog.common.arrays import Words
 from tidelog.errors import DataError, TidelogError
 from tidelog.functions.callables import FunctorSource, files_of
 from tidelog.io.encode import key_positions, with_columns
-from tidelog.io.relation import declared
+from tidelog.io.relation import find_relation_type
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts, foreign_code
@@ -108,7 +108,7 @@ class SparkDatabase(SparkReads):
             self.close()
             raise
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Return the words of pending facts, which the dictionary keeps."""
         for each in self.workspace.facts:
             if each.facts.driver_words is not None:
@@ -136,7 +136,7 @@ class SparkDatabase(SparkReads):
     def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
         if not isinstance(data, (str, DataFrame)):
             return super()._change(relation, data, asserts=asserts)
-        with self._changing():
+        with self._hold_change_turn():
             checked = self._check_frame(relation_type(self.program, relation), data)
             duplicates = checked.equal_rows() if asserts else 0
             self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending_facts())
@@ -161,7 +161,7 @@ class SparkDatabase(SparkReads):
     def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> EqualRows | None:
         if not isinstance(data, (str, DataFrame)):
             return super()._change_by_key(relation, data, key, asserts=asserts)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             own, operation = self.workspace.with_tuples(relation), by_key(key)
             columns = key_positions(own, operation.key)
             given = own if asserts else with_columns(own, columns)
@@ -191,7 +191,7 @@ class SparkDatabase(SparkReads):
 
     def add_pending(self, pending: Sequence[PendingFacts]) -> None:
         """Have these changes wait for `commit` as well."""
-        with self._changing():
+        with self._hold_change_turn():
             self.workspace.facts.extend(pending)
 
     def commit_delivering(self, notes: Notes, deliver: Callable[[UnsealedEpoch], object]) -> SparkChange:
@@ -220,8 +220,8 @@ class SparkDatabase(SparkReads):
     def apply(self, pending: Sequence[PendingFacts], notes: Notes) -> SparkChange:
         """Make these facts an epoch of their own, whatever else is pending. Raise as `commit`; exceptions of
         subscribers come with the epoch committed."""
-        with Deferring() as interrupts, interrupts.holding(self.turns.changing):
-            with interrupts.holding(self.turns.using), changing_within_memory:
+        with Deferring() as interrupts, interrupts.hold(self.turns.changing):
+            with interrupts.hold(self.turns.using), changing_within_memory:
                 self._check_usable()
                 with job_description(self.session, f"epoch {self._epochs + 1}"):
                     change = self._commit_epoch(self.workspace.committed, pending, notes, deliver_nothing, interrupts)
@@ -266,7 +266,7 @@ class SparkDatabase(SparkReads):
         Raise UsageError (E0691: executors do not share the state folder), DataError, what a sink raises (E0483) and
         what subscribers raise. Later errors end the query.
         """
-        with self._changing():
+        with self._hold_change_turn():
             target = target_of(into)
             name = name or target.relation
             given = (("checkpoint", checkpoint), ("quarantine", quarantine))
@@ -344,7 +344,7 @@ class SparkDatabase(SparkReads):
                 interrupts.look()
                 sizes = {} if keeper.restoring else draft.checked.size_limits
                 watch = self._options.watch(sizes, interrupts)
-                with phases("evaluate"), watch.reporting():
+                with phases("evaluate"), watch.report_end():
                     outcome = engine.epoch(draft.core, facts, watch, self._options, seal)
                 if not keeping.sealed:  # There was nothing to do.
                     seal(Prospect(outcome.deltas, engine.relation, engine.size))
@@ -410,7 +410,7 @@ class SparkDatabase(SparkReads):
                     pending = keyed.without_keys(self.workspace.due(self._retraction))
                     facts = net_rows(self.engine, draft.checked.relations, pending, self._translation)
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
-                with suppress(TakenBackError), watch.reporting():
+                with suppress(TakenBackError), watch.report_end():
                     self.engine.epoch(draft.core, facts, watch, self._options, seal)
         return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
 
@@ -420,7 +420,7 @@ class SparkDatabase(SparkReads):
         self.workspace.dictionary.hold(changes)
 
         def frame(name: str, rows: Rows | None) -> DataFrame:
-            own = declared(program.relations, name).columns
+            own = find_relation_type(program.relations, name).columns
             return self._translation.values(name, no_rows(len(own)) if rows is None else rows, own)
 
         report = SparkReport(outcome.report.seconds, (), engine=self.engine.name, duplicates=self.workspace.duplicates)
@@ -487,7 +487,7 @@ class SparkDatabase(SparkReads):
         if not options:
             return {**asdict(self._choice), **self._options.to_dict()}
         choice, others = self._choice.apply_options(options)
-        changed = self._options.changed(others)
+        changed = self._options.with_options(others)
         with self.turns.using:
             self._choice, self._options = choice, changed
             if isinstance(self.engine, PartitionedEngine):
@@ -536,7 +536,7 @@ class SparkDatabase(SparkReads):
             gather_symbols(self.workspace.dictionary)
         engine.epoch_number = -self._epochs
         facts = {name: insertion(self.engine.facts(name)) for name in committed.checked.relations}
-        with self.workspace.dictionary.reading():  # What changes then has words that nothing holds yet.
+        with self.workspace.dictionary.hold_words():  # What changes then has words that nothing holds yet.
             engine.epoch(committed.core, facts, self._options.watch(), self._options)
 
     def difference(self, name: str, wanted: Sequence[PendingFacts]) -> list[PendingFacts]:
@@ -552,7 +552,7 @@ class SparkDatabase(SparkReads):
         """Create a temporary view of the session for each of these relations, or for all, named like it behind the
         `prefix`. Until `close`, each commit makes them anew, so that `session.sql` reads the last epoch. Raise
         UsageError: no such relation (E0601), or a table or view has the name of one already (E0603)."""
-        with self._using():
+        with self._hold_turn():
             for name in relations:
                 self.workspace.relation(name)
             self._temporary_views.create(relations, prefix, self.relations)

@@ -111,7 +111,7 @@ class Deliveries:
             return {}
         needed = {note["relation"] for note in sinks if note["changes"]}
         changed = tables({name: changes[name] for name in sorted(needed)})
-        files = self._database.keeper.outbox.put(epoch, changed)
+        files = self._database.keeper.outbox.write_epoch(epoch, changed)
         self._written = {(epoch, *key): table for key, table in changed.items() if not callable(table)}
         return {OUTBOX: {str(epoch): {"relations": sorted({note["relation"] for note in sinks}), "files": files}}}
 

@@ -83,7 +83,7 @@ def only_embedded(core: CoreProgram) -> str | None:
         return "partitions cannot choose tuples"
     for functor in core.functors.values():
         try:
-            _ = given_of(functor).named
+            _ = given_of(functor).importable_form
         except UsageError as error:
             return error.problems[0].message
     return None
@@ -212,7 +212,7 @@ class DriverChanges(Mapping[str, RowChange[Rows]]):
         self._deltas = deltas
         self._lock = lock or threading.RLock()
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Any]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Any]]:
         """Return the words, which the dictionary keeps as long as these changes are there."""
         for name, columns in self._columns.items():
             for rows in (self._deltas[name].inserted, self._deltas[name].deleted):

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.durable.files import damaged
+from tidelog.durable.files import damage_error
 from tidelog.durable.local import LocalFiles
 from tidelog.errors import DataError, Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
@@ -31,7 +31,7 @@ from tidelog.spark.jobs import Records, job_description, step
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.facts import PendingFacts
 from tidelog.spark.sources.readers import literal_path
-from tidelog.store.manifest import merged, new_text
+from tidelog.store.manifest import merge_notes, new_text
 from tidelog.store.segments import FactTables, FilePart, Outbox, PartFolder, Segment, facts_table
 from tidelog.store.state import StateFolder
 from tidelog.version import MEANING
@@ -82,7 +82,7 @@ class StateKeeper:
         """Add notes, without an epoch. Raise UsageError (E0681)."""
         if self.state is not None:
             self.state.note(notes)
-        self.notes = merged(self.notes, notes)
+        self.notes = merge_notes(self.notes, notes)
 
     def checkpoint(self, stream: str) -> str | None:
         """Return the folder for the progress of a stream in the state folder, if there is one."""
@@ -144,7 +144,7 @@ class StateKeeper:
 
     def note(self, notes: Notes) -> None:
         """Know the notes of an epoch that has happened."""
-        self.notes = merged(self.notes, notes)
+        self.notes = merge_notes(self.notes, notes)
 
     def gather(self, tables: Callable[[], FactTables]) -> None:
         """Have one segment in the state folder in place of many, if they are many; `tables` are all facts."""
@@ -201,7 +201,7 @@ class Keeping:
 
     def add(self, notes: Notes) -> None:
         """Add notes to those of the epoch."""
-        self.notes = merged(self.notes, notes)
+        self.notes = merge_notes(self.notes, notes)
 
     def prepare(self, tables: Callable[[], FactTables]) -> None:
         """Write the facts, and see that the program can be written. Raise InternalError (E0901) if not."""
@@ -247,7 +247,7 @@ def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgra
     """Relation, whether it asserts, and data of all changes, in their order. DataError (E0682)."""
     for name, asserts, table in state.tables():
         if name not in program.relations:
-            raise damaged(state.address, f"it has facts of {name}, which the program does not declare")
+            raise damage_error(state.address, f"it has facts of {name}, which the program does not declare")
         if not program.relations[name].columns:
             yield name, asserts, [()]
         elif not isinstance(table, PartFolder):
@@ -277,7 +277,7 @@ def resume_engine(opened: Callable[[], PartitionedEngine], workspace: Workspace[
             with report_job_errors(), step("restore partitions"):
                 engine.find_unsettled_relations()  # All of them have to be restored for that.
         except FileNotFoundError as error:
-            raise damaged(engine.folder.address, str(error)) from error
+            raise damage_error(engine.folder.address, str(error)) from error
     except BaseException:
         engine.close()
         raise

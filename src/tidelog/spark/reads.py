@@ -51,8 +51,8 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     _deliveries: Deliveries
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
-        with foreign_code(), super()._using(), job_description(self.session, f"after epoch {self._epochs}"):
+    def _hold_turn(self) -> Iterator[None]:
+        with foreign_code(), super()._hold_turn(), job_description(self.session, f"after epoch {self._epochs}"):
             yield
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -62,7 +62,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
         UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot read.
         """
         self._note_read()
-        with self._using():
+        with self._hold_turn():
             if not isinstance(name, str) or name not in self._views:
                 self._views[name] = self._view(name)
             return self._views[name]
@@ -90,7 +90,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     def local(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
         (E0601) if there is no relation of this name."""
-        with self._using(), report_query_errors():
+        with self._hold_turn(), report_query_errors():
             columns, rows = self.workspace.readable(name).columns, self._rows(name)
             words = no_rows(len(columns)).local() if rows is None else rows.local()
             keep_texts(self.workspace.dictionary, columns, words)
@@ -100,7 +100,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
         """Return the answer to a query, see `Database.query`. On the cluster engine, evaluate a query that is more than
         an atom of a relation on the driver if it reads at most `embedded_limit` rows, otherwise on the cluster."""
         self._note_read()
-        with self._using():
+        with self._hold_turn():
             if isinstance(self.engine, Embedded):
                 own = self._answers.answer(text, parameters, self.engine.state, self._options)
                 words = own.words_in(self.workspace.dictionary)
@@ -114,7 +114,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     def stats(self) -> dict[str, Any]:
         """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that
         `maintain` has started."""
-        with self._using():
+        with self._hold_turn():
             known = self.workspace.committed.checked.relations
             sizes = {name: self.engine.size(name) if self._epochs else 0 for name in known}
             own = {"engine": self.engine.name, "relations": sizes, "epochs": self._epochs}
@@ -125,10 +125,10 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     def plan(self) -> str:
         """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster
         engine the placement of relations, and the rounds, bytes and plan of the last epoch."""
-        with self._using():
+        with self._hold_turn():
             return f"{self.engine.name} engine\n\n{self.engine.describe()}"
 
-    def _explained(self) -> EngineViews:
+    def _engine_views(self) -> EngineViews:
         if isinstance(self.engine, Embedded):
             return EngineViews(self.engine.state)
         assert isinstance(self.engine, PartitionedEngine)
@@ -146,7 +146,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
         return self._ad_hoc.certificate(self.engine, self._choice.embedded_limit, watch)
 
     @contextmanager
-    def _saved(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
+    def _certificate_to_save(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
         if isinstance(self.engine, PartitionedEngine):
             with self._ad_hoc.certificate_to_save(self.engine, self._choice.embedded_limit, watch) as certificate:
                 yield certificate
@@ -155,7 +155,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
 
     def quarantine(self) -> DataFrame:
         """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""
-        with self._using():
+        with self._hold_turn():
             return self._streams.bad_rows()
 
     def size(self, name: str) -> int:
@@ -163,8 +163,8 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
         return self.engine.size(name)
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with super()._reading(), report_query_errors():
+    def _report_read_errors(self) -> Iterator[None]:
+        with super()._report_read_errors(), report_query_errors():
             yield
 
 

@@ -158,7 +158,7 @@ class Index:
         return self._fields[layout.I_USED]
 
     @property
-    def done(self) -> int:
+    def rows_entered(self) -> int:
         """Rows below this number are entered."""
         return self._fields[layout.I_DONE]
 
@@ -167,7 +167,7 @@ class Index:
         the address of `hashes` of its own, int64[BATCH] of `kernels.indexes`."""
         from tidelog.kernels.indexes import extend
 
-        if self.done == 0 and high >= _MANY and len(self.keys) == 1:
+        if self.rows_entered == 0 and high >= _MANY and len(self.keys) == 1:
             self._fill(high)
         hashes = hashes or self._catalog.hashes
         while (status := extend(self._catalog.table, self.number, high, hashes, self._catalog.tag)) != DONE:

@@ -79,7 +79,7 @@ class ChangedPairs:
         with self._lock:
             self._count, self._words, self._members = 0, _NO_PAIRS, None
 
-    def held(self) -> AnyWords:
+    def words_in_use(self) -> AnyWords:
         """Return rows with all words of these pairs, and no others: those of a node without edges may be given back."""
         if self._words is not None:
             return self._words
@@ -90,7 +90,7 @@ class ChangedPairs:
         """Return the pairs as int64 words, shape (n, 2). Several threads may ask at once."""
         with self._lock:
             if self._words is None:
-                self._words = self._written()
+                self._words = self._write_pairs()
                 self._members = None
             return self._words
 
@@ -107,7 +107,7 @@ class ChangedPairs:
         ends_of(self._records, column == 1, of.pool, of.lists, of.family, of.nodes, of.begins, seen)
         return self._nodes.take(numpy.flatnonzero(seen))[:, 0]
 
-    def _written(self) -> AnyWords:
+    def _write_pairs(self) -> AnyWords:
         from tidelog.kernels.differences import write_changed
 
         records, of = self._records, self._members
@@ -125,7 +125,7 @@ class ChangedPairs:
         return target
 
 
-def compared(
+def compare_closures(
     before: tuple[Nodes, Lists],
     state: tuple[Any, ...],
     noted: Words | None,

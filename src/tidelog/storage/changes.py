@@ -90,7 +90,7 @@ def bear_supported(stored: StoredRelation, current: int, start: int = 0) -> None
     from tidelog.kernels.changes import bear_supported
 
     if stored.marks.keeps_supports:
-        stored.journal.ensure(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN))
+        stored.journal.ensure(stored.journal.list_length(layout.OUT) + stored.journal.list_length(layout.IN))
         bear_supported(stored.catalog.table, stored.number, current, start)
 
 

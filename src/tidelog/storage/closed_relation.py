@@ -14,7 +14,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords, Words
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect, until_look
 from tidelog.storage.catalog import Catalog
@@ -86,7 +86,7 @@ class ClosedRelation(StoredRelation):
         return ClosedRelation(self.catalog, self.closure.copy())
 
     @property
-    def dying(self) -> bool:
+    def has_dying_rows(self) -> bool:
         return False
 
     def settle(self) -> None:
@@ -124,10 +124,10 @@ class ClosedRelation(StoredRelation):
     def bytes(self) -> int:
         return super().bytes() + self.closure.bytes()
 
-    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = ignore_limits) -> StoredRelation:
         return ClosedRelation(catalog, self.closure)
 
-    def write(self, look: Look = unlimited) -> StoredRelation:
+    def write(self, look: Look = ignore_limits) -> StoredRelation:
         """Return the same pairs as rows, for a relation that rules derive from now on. An exception of `look` ends the
         work."""
         written = StoredRelation(self.catalog, 2)
@@ -205,7 +205,7 @@ class ClosedMembers(ClosedRelation):
     def bytes(self) -> int:
         return StoredRelation.bytes(self)
 
-    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = ignore_limits) -> StoredRelation:
         pairs = self.pairs.copy_to(catalog)
         assert isinstance(pairs, ClosedRelation)
         return ClosedMembers(pairs, self.asked.copy_to(catalog, look=look), self.backward)

@@ -16,12 +16,12 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect, until_look
 from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, NOTED, SAVED, USED
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.changed_pairs import ChangedPairs, compared
+from tidelog.storage.changed_pairs import ChangedPairs, compare_closures
 from tidelog.storage.memory import Pinned, Stop
 from tidelog.storage.stored import StoredRelation
 
@@ -110,7 +110,7 @@ class Closure:
         """The size of the words of nodes."""
         return self._nodes.catalog.bits
 
-    def wide_nodes(self, look: Look = unlimited) -> StoredRelation:
+    def wide_nodes(self, look: Look = ignore_limits) -> StoredRelation:
         """Return the nodes in words of 64 bits, with which to `widen`. An exception of `look` ends the work."""
         return self._nodes.copy_to(Catalog(64), look=look)
 
@@ -197,7 +197,7 @@ class Closure:
         self._torn = False  # To compare changes nothing.
         before = (self._pool, self._lists) if self._replaced is None else self._replaced[:2]
         noted = None if self._replaced is not None else self._used[ENTRIES : ENTRIES + self._used[NOTED]]
-        died, born = compared(before, self.state(), noted, *edges, self._nodes, self._scratch, stop)
+        died, born = compare_closures(before, self.state(), noted, *edges, self._nodes, self._scratch, stop)
         look(len(died) + len(born))
         self.size += len(born) - len(died)
         self._changed = weakref.ref(died), weakref.ref(born)
@@ -466,7 +466,7 @@ class Closure:
         found = self.numbers_of(numpy.array([word], numpy.int64))
         return found[found >= 0]
 
-    def lengths(self, rows: AnyWords, look: Look = unlimited) -> NDArray[numpy.int64]:
+    def lengths(self, rows: AnyWords, look: Look = ignore_limits) -> NDArray[numpy.int64]:
         """Return the number of edges on a shortest way between the nodes of each of these pairs of the closure. Call
         `look` between searches; it may raise."""
         from tidelog.kernels.pairs import lengths

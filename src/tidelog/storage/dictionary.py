@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import DataError, Problem, surrogate_in
 from tidelog.kernels.calling import expect
 from tidelog.language.branches import class_of, parts_of
@@ -64,7 +64,7 @@ _BULK = 1 << 16
 class Holder(Protocol):
     """Something that holds words outside of the relations of a database, and is found by `Dictionary.holders`."""
 
-    def held(self) -> Iterable[tuple[tuple[Column, ...], NDArray[Any]]]:
+    def words_in_use(self) -> Iterable[tuple[tuple[Column, ...], NDArray[Any]]]:
         """Return the columns and rows of words."""
 
 
@@ -77,8 +77,8 @@ class Dictionary:
         self.holders: WeakSet[Holder] = WeakSet()
         """Objects that hold words outside of relations: changes, answers to queries. See `hold`."""
         self.keepers: WeakSet[object] = WeakSet()
-        """Objects that may refer to any word: as long as there are some, no word is given back. Threads add them while
-        `reading`. They may go in any thread, whatever locks that has."""
+        """Objects that may refer to any word: as long as there are some, no word is given back. Threads add them inside
+        `hold_words`. They may go in any thread, whatever locks that has."""
         self._lock = threading.RLock()
         self.adding = threading.RLock()
         """Held while new symbols or records get their words: readers of snapshots do that beside a commit."""
@@ -111,7 +111,7 @@ class Dictionary:
             self.holders.add(holder)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def hold_words(self) -> Iterator[None]:
         """Reclaim no word inside the block, in which a thread uses words that nothing holds."""
         with self._lock:
             self._readers += 1
@@ -123,20 +123,20 @@ class Dictionary:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Give True if no thread is `reading`, and nothing keeps all words. Until the block ends, no thread begins to
-        read, and nothing new is held or kept."""
+        """Give True if no thread is inside `hold_words`, and nothing keeps all words. Until the block ends, no thread
+        enters `hold_words`, and nothing new is held or kept."""
         with self._lock:
             yield self._readers == 0 and not self.keepers
 
     @property
-    def made(self) -> int:
+    def values_added(self) -> int:
         """The number of symbols and records that were new when they were encoded."""
         return self._symbols.made + sum(table.made for table in self._tables.values())
 
     @property
     def stamp(self) -> tuple[int, int]:
         """A value that stays equal as long as words that have a meaning keep it."""
-        return self._sweeps, self._symbols.reused
+        return self._sweeps, self._symbols.reuse_count
 
     @property
     def size(self) -> int:
@@ -191,7 +191,7 @@ class Dictionary:
 
     # --- single values -----------------------------------------------------------------------------------------------
 
-    def encode(self, value: Value, kind: Kind, look: Look = unlimited) -> int:
+    def encode(self, value: Value, kind: Kind, look: Look = ignore_limits) -> int:
         """Return the word of a value of the right type; new symbols and records get the next id. Call `look` again and
         again for a record; it may raise."""
         if kind == "symbol":
@@ -211,7 +211,7 @@ class Dictionary:
             return self._symbols.get(value) if isinstance(value, str) else None
         if kind in PRIMITIVES:
             return number_word(value, kind) if is_number(value, kind) else None
-        return self._walk(value, kind, unlimited, grow=False)
+        return self._walk(value, kind, ignore_limits, grow=False)
 
     def decode(self, word: int, kind: Kind) -> Value:
         """Return the value of a word. Raise DataError (E0415) if no symbol or record has this id."""
@@ -500,7 +500,7 @@ def gather_symbols(dictionary: Dictionary, *, blocks: bool = True) -> None:
             if not blocks:
                 dictionary._symbols.forget_blocks()
                 dictionary.ordinals.clear()
-            dictionary._symbols = dictionary._symbols.gathered()
+            dictionary._symbols = dictionary._symbols.copy_to_memory()
 
 
 def at_hand(dictionary: Dictionary, start: int, stop: int) -> Words:

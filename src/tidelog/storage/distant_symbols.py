@@ -130,7 +130,7 @@ class DistantSymbols:
         """Take over symbols, with the same words, and leave the texts of blocks in their files."""
         self.made = symbols.made
         """How many symbols were new when they came."""
-        self.reused = symbols.reused
+        self.reuse_count = symbols.reuse_count
         """How many of these have got words that were given back."""
         self._reader = BlockReader(blocks)
         self._end: int = max([len(symbols), *(block.start + block.rows for block in blocks)])
@@ -187,10 +187,10 @@ class DistantSymbols:
         """Forget the symbols of blocks: their words have no meaning from now on."""
         self._reader = BlockReader([])
 
-    def gathered(self) -> BulkSymbols:
+    def copy_to_memory(self) -> BulkSymbols:
         """Return the same symbols in memory."""
         first = SymbolList()
-        first.reused = self.reused
+        first.reuse_count = self.reuse_count
         symbols = BulkSymbols(first)
         for place, block in enumerate([*self.blocks, None]):
             self._copy(symbols, self._end if block is None else block.start)

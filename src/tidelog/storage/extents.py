@@ -145,7 +145,7 @@ class SharedRows:
         """Return the memory of rows and marks, without indexes."""
         return [self._rows, self._slots, *self.marks.blocks()]
 
-    def bound(self) -> Extent:
+    def committed_extent(self) -> Extent:
         """Return the rows as of the last epoch, also while another one changes them."""
         if self.extent is None:
             self.extent = Extent(self.rows, self.dead, self.epochs)
@@ -153,7 +153,7 @@ class SharedRows:
 
     def begin(self) -> None:
         """Fix the rows as of the last epoch, before another one changes rows or marks: until `end`."""
-        extent = self.bound()
+        extent = self.committed_extent()
         if not extent.changing:
             if extent.is_read and extent.births is None:
                 extent.births = self.marks.births_below(extent.rows)

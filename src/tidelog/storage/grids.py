@@ -27,7 +27,7 @@ class Grids:
     """The grids of the relations that a bootstrap derives. Where derivations are counted none has a grid."""
 
     def __init__(self, derived: Sequence[StoredRelation]) -> None:
-        self._pairs = [stored for stored in derived if stored.arity == 2 and not stored.marks.counted]
+        self._pairs = [stored for stored in derived if stored.arity == 2 and not stored.marks.has_counts]
         self._before = [stored.fields[layout.R_EMITTED] for stored in self._pairs]
         self._next = [_REPEATED * _LEAST] * len(self._pairs)
         """The derivations of each relation at which it is looked at."""

@@ -83,14 +83,14 @@ class ChangeJournal:
             self._publish()
         self._fields[layout.R_ROOM] = self._room = room
 
-    def listed(self, version: int) -> int:
+    def list_length(self, version: int) -> int:
         """Return the number of rows in a list, OUT or IN; re-derived rows are in IN as well."""
         return self._fields[layout.R_OUT_N if version == layout.OUT else layout.R_IN_N]
 
     def rows(self, version: int) -> NDArray[numpy.int64]:
         """Return the rows in a list, OUT or IN, in place: they move when the lists grow."""
         assert self._blocks is not None
-        return self._blocks[version == layout.IN].view(numpy.int64, self.listed(version))
+        return self._blocks[version == layout.IN].view(numpy.int64, self.list_length(version))
 
     def births(self) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
         """Return the numbers and the former births of the rows in the journal, in place."""

@@ -126,7 +126,7 @@ class RowMarks:
     # --- counts ------------------------------------------------------------------------------------------------------
 
     @property
-    def counted(self) -> bool:
+    def has_counts(self) -> bool:
         """Return True if derivations are counted, without which nothing can be taken away."""
         return self._counts is not None
 

@@ -282,7 +282,7 @@ class Stop:
         return self._words[1]
 
     @property
-    def given(self) -> bool:
+    def is_given(self) -> bool:
         """True if kernels were asked to stop, now or before."""
         return self._words[1] >= self._words[0]
 

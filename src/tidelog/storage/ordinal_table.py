@@ -26,7 +26,7 @@ class OrdinalTable:
         found[there] = numbers[words[there]]
         return found
 
-    def missing(self, words: Words) -> Words:
+    def words_without_number(self, words: Words) -> Words:
         """Return the words without a number, each once."""
         return np.unique(words[self.of(words) == 0])
 

@@ -20,7 +20,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords, Words
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import Problem, UsageError
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect, in_python
@@ -40,7 +40,7 @@ _LONGEST = 0.005
 def freeze(stored: StoredRelation) -> FrozenRows:
     """Return the rows of a relation as of the last epoch, one object for all readers. The caller keeps the relation
     from beginning or ending a change."""
-    extent = stored.bound()
+    extent = stored.committed_extent()
     found = None if extent.reader is None else extent.reader()
     if not isinstance(found, FrozenRows):
         found = FrozenRows(stored)
@@ -54,7 +54,7 @@ class FrozenRows:
     def __init__(self, stored: StoredRelation) -> None:
         self.arity = stored.arity
         self.catalog = stored.catalog
-        self.extent = stored.bound()
+        self.extent = stored.committed_extent()
         self._stored = stored
         self._memory: Lease | None = None
         self._slots: tuple[Lease, int] | None = None
@@ -235,7 +235,7 @@ class FrozenRelation(StoredRelation):
         self.fields[layout.R_SLOTS], self.fields[layout.R_MASK] = self._slots.address, count - 1
         enter_rows(self.catalog.table, self.number, self.catalog.tag)
 
-    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = ignore_limits) -> StoredRelation:
         """Return the live rows as a relation of another catalog, without births and indexes. An exception of `look`
         ends the work."""
         other = StoredRelation(catalog, self.arity, counted)
@@ -351,7 +351,7 @@ class Readers:
                 self._unlisted = None
             self._known = [*(each for each in self._known if each() is not None), weakref.ref(reader)]
 
-    def _living(self) -> Iterator[Reader]:
+    def _live_readers(self) -> Iterator[Reader]:
         for known in self._known:
             reader = known()
             if reader is not None:
@@ -362,7 +362,7 @@ class Readers:
     def begin(self, stored: StoredRelation) -> None:
         """Note that an epoch is about to change a relation. MemoryError changes nothing."""
         with self.lock:
-            for reader in self._living() if self._known else ():
+            for reader in self._live_readers() if self._known else ():
                 reader.preserve(stored)
             stored.begin()
 
@@ -370,7 +370,7 @@ class Readers:
         """Note that an epoch is about to change a closure, unless it has begun to. MemoryError changes nothing."""
         with self.lock:
             if id(graph) not in self._closures:
-                for reader in self._living():
+                for reader in self._live_readers():
                     reader.preserve_closure(graph, changed=False)
                 self._closures[id(graph)] = graph
 
@@ -378,7 +378,7 @@ class Readers:
         """Note that an epoch has made its changes, and let it list the rows that die: now if there are readers, or else
         when there are some."""
         with self.lock:
-            if self._known and any(True for _ in self._living()):
+            if self._known and any(True for _ in self._live_readers()):
                 list_deaths()
             else:
                 self._unlisted = list_deaths
@@ -388,7 +388,7 @@ class Readers:
         It asks for little memory."""
         with self.lock:
             self._unlisted = None
-            readers = list(self._living()) if self._known else []
+            readers = list(self._live_readers()) if self._known else []
             for stored, died in changed:
                 for reader in readers:
                     reader.preserve(stored)

@@ -43,7 +43,7 @@ class RecordTypes(Mapping[Kind, RecordType]):
         self._text.clear()
         self._types.update(records)
 
-    def reached(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
+    def types_of_columns(self, columns: Sequence[Column]) -> dict[Kind, RecordType]:
         """Return the record types that values of these columns contain."""
         kinds = {column.kind for column in columns if column.kind in self._types}
         return {kind: self._types[kind] for kind in self._types if kind in kinds.union(*map(self._reach, kinds))}

@@ -98,7 +98,7 @@ class Room:
         return None if self.folder is None else self._most()
 
     @contextmanager
-    def cooling(self, cold: Callable[[], Iterable[Spillable]]) -> Iterator[None]:
+    def allow_spilling(self, cold: Callable[[], Iterable[Spillable]]) -> Iterator[None]:
         """Let this thread move arrays that are `cold`, the coldest first, into files inside the block. No other thread
         writes them meanwhile."""
         self._cold, self._thread = cold, threading.get_ident()

@@ -13,7 +13,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect
 from tidelog.storage.catalog import Catalog, Descriptor, Growing, Index
@@ -218,7 +218,7 @@ class StoredRelation(SharedRows):
         return sum(block.size for block in self.blocks()) + indexes
 
     @property
-    def emitted(self) -> int:
+    def rows_emitted(self) -> int:
         """Rows that were inserted or met again, since the relation was made."""
         return self.fields[layout.R_EMITTED]
 
@@ -333,9 +333,9 @@ class StoredRelation(SharedRows):
         return [*(partial(index.bury, died, 0, count) for index in self.indexes.values()), remove_slots]
 
     @property
-    def dying(self) -> bool:
+    def has_dying_rows(self) -> bool:
         """True if rows have died since `open` that still have their entries in indexes."""
-        return self.changing and self.journal.listed(layout.OUT) > 0
+        return self.changing and self.journal.list_length(layout.OUT) > 0
 
     def close(self) -> None:
         """Make the changes last: rows that died lose their entries and slots."""
@@ -387,10 +387,10 @@ class StoredRelation(SharedRows):
         for field in (layout.R_N, layout.R_USED, layout.R_OLD, layout.R_NEW):
             self.fields[field] = 0
 
-    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = unlimited) -> StoredRelation:
+    def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = ignore_limits) -> StoredRelation:
         """Return the live rows as a relation of another catalog, with counts and births, and without indexes. It is
         `counted` where this one is, or has counts of 1 on request. An exception of `look` ends the work."""
-        other = StoredRelation(catalog, self.arity, self.marks.counted or counted)
+        other = StoredRelation(catalog, self.arity, self.marks.has_counts or counted)
         for live in in_parts(self.live(), look):
             other.insert(self.take(live))
         other.marks.become(self.marks.keep().of(self.live()))

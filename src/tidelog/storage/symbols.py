@@ -43,7 +43,7 @@ class SymbolList:
         self._texts: list[str | None] = []
         self.made = 0
         """How many symbols were new when they came."""
-        self.reused = 0
+        self.reuse_count = 0
         """How many of these have got words that were given back."""
         self._words: dict[str, int] = {}
         self._known = 0  # The words of the texts below this place are known.
@@ -120,7 +120,7 @@ class SymbolList:
         texts, words = self._texts, self._words
         start = max(0, self._left - len(new))
         free = [word for word in self._free[start : self._left].tolist() if self._is_free(word)][::-1]
-        self.reused += len(free)
+        self.reuse_count += len(free)
         for text, word in zip(new, free, strict=False):
             texts[word] = text
         words.update(zip(new, free, strict=False))
@@ -201,7 +201,7 @@ class BulkSymbols:
         """Take over the symbols of a list, with the same words."""
         self.made = symbols.made
         """How many symbols were new when they came."""
-        self._reused = symbols.reused
+        self._reused = symbols.reuse_count
         self._texts, self._words, free = symbols.contents()
         self._table = TextTable(free)
         self._left = len(free)
@@ -221,9 +221,9 @@ class BulkSymbols:
         return self._table.count
 
     @property
-    def reused(self) -> int:
+    def reuse_count(self) -> int:
         """How many symbols have got words that were given back."""
-        return self._reused + self._left - self._table.left
+        return self._reused + self._left - self._table.free_count
 
     def get(self, text: str) -> int | None:
         """Return the word of a symbol, or None if it has none yet."""
@@ -270,7 +270,7 @@ class BulkSymbols:
 
     def stop_reusing(self) -> None:
         """Let new symbols have the words after all others, until words are given back again."""
-        self._reused = self.reused
+        self._reused = self.reuse_count
         self._left = 0
         self._table.stop_reusing()
 
@@ -322,9 +322,9 @@ class BulkSymbols:
 
     def give_back(self, used: NDArray[np.bool_]) -> None:
         """Forget the symbols whose words are not used, which others get from now on."""
-        table = self._table.kept(used)
+        table = self._table.copy_used(used)
         self._texts, self._words = [], {}
-        self._reused, self._left, self._table = self.reused, table.left, table
+        self._reused, self._left, self._table = self.reuse_count, table.free_count, table
 
     def bytes(self) -> int:
         """Estimate the memory that the symbols take."""
@@ -348,7 +348,7 @@ class TextTable:
     def __getstate__(self) -> tuple[Any, ...]:
         with self.lock:
             content = self._texts.view(np.uint8, int(self._state[texts.SIZE])).copy()
-            return content, self._spans().copy(), self._free[: self.left]
+            return content, self._spans().copy(), self._free[: self.free_count]
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         content, spans, free = state
@@ -366,7 +366,7 @@ class TextTable:
         return int(self._state[texts.USED])
 
     @property
-    def left(self) -> int:
+    def free_count(self) -> int:
         """The number of words that wait to be used again."""
         return int(self._state[texts.LEFT])
 
@@ -457,7 +457,7 @@ class TextTable:
             places = self._spans()
             return start + np.flatnonzero(places[start:stop, 0] >= 0)
 
-    def kept(self, used: NDArray[np.bool_]) -> TextTable:
+    def copy_used(self, used: NDArray[np.bool_]) -> TextTable:
         """Return a table with the words that are used and have a text. New texts will get the words between these,
         lowest first."""
         with self.lock:

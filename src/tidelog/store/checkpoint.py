@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from tidelog import version
 from tidelog.common.arrays import Flags
-from tidelog.common.looking import Look, unlimited
-from tidelog.durable.files import damaged
+from tidelog.common.looking import Look, ignore_limits
+from tidelog.durable.files import damage_error
 from tidelog.errors import UsageError
 from tidelog.language.syntax import Kind
 from tidelog.maintain.early import EarlyChoice
@@ -118,7 +118,7 @@ class EngineImage:
             name: _Memory(
                 tuple(column.kind for column in each.parameters),
                 each.result.kind,
-                *(array.copy() for array in each.given.remembered[each.key].saved()),
+                *(array.copy() for array in each.given.remembered[each.key].arrays_to_save()),
             )
             for name, each in declared.items()
             if values and each.key in each.given.remembered
@@ -134,7 +134,7 @@ class EngineImage:
             "next_number": engine.next_number,
             "costs": engine.costs,
             "unsettled": engine.unsettled,
-            "early": sorted(engine.program.relations.keys() - engine.written.relations.keys()),
+            "early": sorted(engine.program.relations.keys() - engine.source_program.relations.keys()),
             "closures": list(engine.closures),
             "mirrors": engine.mirrors,
             "members": [name for name, each in engine.views.items() if isinstance(each, ClosedMembers)],
@@ -155,15 +155,15 @@ class EngineImage:
         epochs = None if stored.epochs is None else RowEpochs(stored.epochs.runs())
         return _Rows(stored, rows, kinds, epochs, stored.marks.keep() if apart else None)
 
-    def write(self, file: IO[bytes], look: Look = unlimited) -> None:
+    def write(self, file: IO[bytes], look: Look = ignore_limits) -> None:
         """Write the image, from the start of the file to its end. Leave out symbols and records that are in no
         relation; the others get the first numbers. Call `look` before each array; it may raise."""
-        used = self._used()
+        used = self._words_in_use()
         numbers = renumber(used)
         with zipfile.ZipFile(file, "w") as archive:
             for name, array in self._arrays(used, numbers):
                 look()
-                _put(archive, name, array)
+                _write_array(archive, name, array)
 
     def _arrays(self, used: _Used, numbers: _Numbers) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the arrays by their names, with new numbers for the words that are used."""
@@ -199,7 +199,7 @@ class EngineImage:
         types = self._dictionary.types
         return any(types.get(name) != record for name, record in self._types.items())
 
-    def _used(self) -> _Used:
+    def _words_in_use(self) -> _Used:
         """Return which words are in use, of each kind."""
         usage = Usage(self._dictionary)
         for each in self._rows.values():
@@ -211,7 +211,7 @@ class EngineImage:
         return usage.flags()
 
 
-def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         numpy.lib.format.write_array(member, numpy.ascontiguousarray(array), allow_pickle=False)
 
@@ -236,7 +236,7 @@ class Checkpoint:
     def __init__(self, path: Path, file: IO[bytes], epoch: int = 0) -> None:
         self._path = path
         self._epoch = epoch
-        with self._reading():
+        with self._report_damage():
             self._arrays: Mapping[str, NDArray[Any]] = numpy.load(file, allow_pickle=False)
             self._about: dict[str, Any] = json.loads(self._arrays["about"].tobytes())
             if self._about["format"] != FORMAT:
@@ -248,7 +248,7 @@ class Checkpoint:
         numbers."""
         import pyarrow as pa
 
-        with self._reading():
+        with self._report_damage():
             text, ends = self._arrays["symbols"], self._arrays["ends"]
             starts = numbers_to_arrow(numpy.concatenate([numpy.zeros(1, numpy.int64), ends])).buffers()[1]
             words = dictionary.extend(pa.LargeStringArray.from_buffers(len(ends), starts, pa.py_buffer(text)))
@@ -263,7 +263,7 @@ class Checkpoint:
     def facts(self) -> Iterator[tuple[str, NDArray[Any], NDArray[numpy.int64]]]:
         """Yield the asserted facts of every relation, with the epochs in which they came."""
         for name, number in self._about["facts"].items():
-            with self._reading():
+            with self._report_damage():
                 rows = self._arrays[f"rows.{number}"].astype(numpy.int64)
                 yield name.removeprefix(ALL), rows, self._epochs(number).of(numpy.arange(len(rows)))
 
@@ -276,7 +276,7 @@ class Checkpoint:
         """Yield the rows of the views with `wanted` names, which are no closures."""
         for name, number in self._about["views"].items():
             if wanted(name):
-                with self._reading():
+                with self._report_damage():
                     yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
 
     def restore(
@@ -290,7 +290,7 @@ class Checkpoint:
         program = early.program
         parts = program.nodes_to_evaluate(about.get("unsettled", {}))
         nodes = coarsen_nodes(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
-        with self._reading():
+        with self._report_damage():
             if any(about.get(key) != value for key, value in shape_of(program, nodes).items()):
                 return None
             for name, number in about["facts"].items():
@@ -355,14 +355,14 @@ class Checkpoint:
         return stored
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         try:
             yield
         except (
             OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SyntaxError, EOFError,
             RecursionError, NotImplementedError, zipfile.BadZipFile, zlib.error,
         ) as error:  # fmt: skip
-            raise damaged(self._path, f"{error!s:.200}") from None
+            raise damage_error(self._path, f"{error!s:.200}") from None
 
 
 class _StoppedError(Exception):

@@ -54,7 +54,7 @@ class GroupKeeper(FolderKeeper):
         """Return the notes of the last publication, nothing for a new folder."""
         return self.state.manifest.notes
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words of the noted changes, which the dictionary keeps."""
         yield from ((self._columns[name], words) for name, _, words in self._calls)
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from tidelog.common.arrays import AnyWords, Words
-from tidelog.durable.files import Files, damaged
+from tidelog.durable.files import Files, damage_error
 from tidelog.errors import DataError, UsageError
 from tidelog.io import encode
 from tidelog.language.stored_text import STORE, placed_text
@@ -84,7 +84,7 @@ class RecordedRows:
             found[name] = numpy.ascontiguousarray(words[last[came[last]]])
         return found
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words that the dictionary must not give back."""
         for name, changes in self._changes.items():
             for _, words in changes:
@@ -244,13 +244,13 @@ class FolderKeeper:
         self._recovering, engine = True, None
         workspace.known_since = known_since(manifest.notes.get(RULES), manifest.number)
         started = time.perf_counter()
-        with self.state.saved() as file:
+        with self.state.open_checkpoint() as file:
             if file is not None:
                 epoch = int(manifest.checkpoint[0]) if manifest.checkpoint else 0
                 engine = self._restore(checkpoint.Checkpoint(self.state.checkpoint_path, file, epoch))
         self.price = time.perf_counter() - started
         if not workspace.programs or placed_text(workspace.programs) != manifest.text:
-            workspace.replace(_reading(workspace, manifest.text))
+            workspace.replace(_read_program(workspace, manifest.text))
         self._recorded = self._recorded or RecordedRows(workspace.dictionary)
         workspace.facts.extend(self._facts_since(self._recorded))
         engine = engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
@@ -262,7 +262,7 @@ class FolderKeeper:
         """Return the engine of a checkpoint. Where that was another tidelog's, or has relations that have gone since,
         its facts wait."""
         workspace = self._workspace
-        draft = workspace.replace(_reading(workspace, saved.program))
+        draft = workspace.replace(_read_program(workspace, saved.program))
         saved.fill(workspace.dictionary)
         gone = self.state.manifest.notes.get(GONE, {})
         engine = None if gone else saved.restore(draft.core, workspace.dictionary)
@@ -297,7 +297,7 @@ class FolderKeeper:
             relation = self._workspace.program.relations.get(name.removeprefix(SHOWN))
             if relation is None or isinstance(table, PartFolder):
                 name = name.removeprefix(SHOWN)
-                raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")
+                raise damage_error(self.state.folder, f"it has facts of {name}, which the program does not declare")
             if name.startswith(SHOWN):
                 recorded.change(relation.name, relation.columns, asserts, encode(table, relation, dictionary))
                 continue
@@ -378,5 +378,5 @@ def known_since(note: Mapping[str, Any] | None, epoch: int) -> Callable[[str], i
     return lambda name: int(others.get(name, usual))
 
 
-def _reading(workspace: Workspace[FactCall], text: str) -> Reading:
-    return workspace.reading(f"{text}\n", STORE)
+def _read_program(workspace: Workspace[FactCall], text: str) -> Reading:
+    return workspace.read_program(f"{text}\n", STORE)

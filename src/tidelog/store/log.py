@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tidelog.durable.files import Files, Output, checksum, compare, damaged, intact, unharmed
+from tidelog.durable.files import Files, Output, checksum, compare, damage_error, intact, report_damage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,22 +83,22 @@ class CommitLog:
         """Return the names of the two files of the log."""
         return f"{FOLDER}/{self.name}", f"{FOLDER}/{self.name}.done"
 
-    def read(self) -> list[LoggedCommit]:
+    def read_commits(self) -> list[LoggedCommit]:
         """Return the commits of a log that another process has left, if any. Raise DataError (E0682) for damage."""
         place, done = self.files
         try:  # In this order: the process that writes may append meanwhile.
-            acknowledged = len(self._files.read(done))
+            acknowledged = len(self._files.read_bytes(done))
         except FileNotFoundError:
             acknowledged = 0
         try:
-            data = self._files.read(place)
+            data = self._files.read_bytes(place)
         except FileNotFoundError:
             data = b""
         found = list(_commits(data))
         if len(found) < acknowledged:
-            raise damaged(self._files.place(place), f"it has {len(found)} of {acknowledged} commits")
+            raise damage_error(self._files.place(place), f"it has {len(found)} of {acknowledged} commits")
         if any(commit.epoch != self._first + i for i, (_, commit) in enumerate(found)):
-            raise damaged(self._files.place(place), "its commits are not in order")
+            raise damage_error(self._files.place(place), "its commits are not in order")
         size = found[-1][0] if found else 0
         self._is_whole = size == len(data)
         self.end = _End(len(found), size, hashlib.sha256(data[:size]))
@@ -117,8 +117,8 @@ class CommitLog:
         if found is not None and len(found) == self.end.records:
             yield from found
         elif self.end.records:
-            with unharmed(self._files, place):
-                data = self._files.read(place)[: self.end.size]
+            with report_damage(self._files, place):
+                data = self._files.read_bytes(place)[: self.end.size]
             compare(self._files, place, checksum(data), self.end.hash.hexdigest())
             yield from (commit for _, commit in _commits(data))
 
@@ -157,7 +157,7 @@ class CommitLog:
             self._files.sync_folder(FOLDER)
         self._is_whole = True
 
-    def sealed(self) -> Mapping[str, SealedLog]:
+    def manifest_entry(self) -> Mapping[str, SealedLog]:
         """Return what a manifest says of this log: nothing if it has no commit."""
         if not self.end.records:
             return {}

@@ -70,14 +70,14 @@ class Manifest:
         return self.epoch - (self.kind == "rdf")
 
     @property
-    def covered(self) -> int:
+    def checkpoint_epoch(self) -> int:
         """Return the epoch of the checkpoint, -1 without one."""
         return -1 if self.checkpoint is None else int(self.checkpoint[0])
 
     @property
     def covers_rules(self) -> bool:
         """Return True if there is a checkpoint, and no rules have come or gone since."""
-        return self.checkpoint is not None and (self.program is None or int(self.program[0]) <= self.covered)
+        return self.checkpoint is not None and (self.program is None or int(self.program[0]) <= self.checkpoint_epoch)
 
     def to_bytes(self) -> bytes:
         """Return the document."""
@@ -112,7 +112,7 @@ class Manifest:
         return cls(kind, epoch, program, checkpoint, segments, logs, notes, text, document["version"])
 
 
-def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+def merge_notes(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return notes with new ones, which replace those of the same keys; None removes one."""
     both = {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
     return {key: {name: each for name, each in own.items() if each is not None} for key, own in both.items()}

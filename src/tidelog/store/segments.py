@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tidelog.common.arrays import Words
-from tidelog.durable.files import Files, compare, damaged, intact, unharmed
+from tidelog.durable.files import Files, compare, damage_error, intact, report_damage
 from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import RelationType
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -99,7 +99,7 @@ def read_table(files: Files, place: str, expected: str) -> pa.Table:
     except MemoryError:  # Arrow's is an ArrowException as well, and no damage.
         raise
     except (pa.ArrowException, OSError) as error:
-        raise damaged(files.place(place), f"{error!s:.200}") from None
+        raise damage_error(files.place(place), f"{error!s:.200}") from None
 
 
 def read_parts(files: Files, place: str, expected: str) -> PartFolder:
@@ -110,10 +110,10 @@ def read_parts(files: Files, place: str, expected: str) -> PartFolder:
     told = {name: each if isinstance(each, dict) else {"rows": None, "sha256": each} for name, each in listed.items()}
     there = {name.removeprefix(f"{place}/") for name, kind in files.below(place) if kind != "folder"}
     for name in told.keys() - there:
-        raise damaged(files.place(f"{place}/{name}"), "this file is missing")
+        raise damage_error(files.place(f"{place}/{name}"), "this file is missing")
     for name in sorted(there - told.keys()):
         if not name.rpartition("/")[2].startswith(("_", ".")):
-            raise damaged(files.place(f"{place}/{name}"), "this file was added")
+            raise damage_error(files.place(f"{place}/{name}"), "this file was added")
     parts = (FilePart(name, each["rows"], each["sha256"]) for name, each in told.items())
     return PartFolder(files.place(place), tuple(parts))
 
@@ -122,7 +122,7 @@ def check_parts(files: Files, place: str, folder: PartFolder) -> None:
     """Raise DataError (E0682) unless the parts of a folder have their checksums. Raise OSError."""
     for part in folder.parts:
         name = f"{place}/{part.name}"
-        with unharmed(files, name):
+        with report_damage(files, name):
             compare(files, name, files.checksum(name), part.sum)
 
 
@@ -226,7 +226,7 @@ class Outbox:
         self._files = files
         self._using = using
 
-    def put(self, epoch: int, changes: FactTables) -> Mapping[str, str]:
+    def write_epoch(self, epoch: int, changes: FactTables) -> Mapping[str, str]:
         """Write the changes of an epoch; return the names of their files with checksums. Raise OSError."""
         folder, sums = _folder(epoch), dict[str, str]()
         if not changes:

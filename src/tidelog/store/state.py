@@ -31,13 +31,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from tidelog.durable.files import Files, compare, damaged, intact, unharmed
+from tidelog.durable.files import Files, compare, damage_error, intact, report_damage
 from tidelog.durable.local import LocalFiles, Owner
 from tidelog.durable.remote import RemoteFiles, TakenOverError
 from tidelog.errors import Problem, UsageError, path_problem, wrong_argument
 from tidelog.store.log import FOLDER as LOGS
 from tidelog.store.log import CommitLog, LoggedCommit, sealed_commits
-from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merged
+from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merge_notes
 from tidelog.store.segments import (
     FactTables,
     Outbox,
@@ -107,11 +107,11 @@ class StateFolder:
         """True if the manifest on the disk is `manifest`, for good."""
         self._old: list[str] = []
         """The files that a checkpoint has replaced, and that are still to be removed."""
-        with self._using():
+        with self._report_folder_errors():
             self._files = files or (RemoteFiles(text, NAME) if is_address else LocalFiles(Path(self.address)))
         self.manifest, self._log = Manifest(kind), CommitLog(self._files, 0)
         try:
-            with self._using():
+            with self._report_folder_errors():
                 if not read_only:
                     self._files.establish()
                 self._check_entries()
@@ -166,17 +166,17 @@ class StateFolder:
             for name, files in manifest.segments.items()
         )
         logs = (
-            (int(name), log_tables(sealed_commits(self._files, name, log), manifest.covered, log.without))
+            (int(name), log_tables(sealed_commits(self._files, name, log), manifest.checkpoint_epoch, log.without))
             for name, log in manifest.logs.items()
         )
         for _, tables in sorted([*segments, *logs], key=lambda each: abs(each[0])):
-            with self._using():
+            with self._report_folder_errors():
                 yield from tables
-        with self._using():
-            yield from log_tables(self._log.commits(), manifest.covered)
+        with self._report_folder_errors():
+            yield from log_tables(self._log.commits(), manifest.checkpoint_epoch)
 
     @contextmanager
-    def saved(self) -> Iterator[IO[bytes] | None]:
+    def open_checkpoint(self) -> Iterator[IO[bytes] | None]:
         """Open the file of the checkpoint; provide None without one. Raise DataError (E0682) if it differs from the
         written one, UsageError (E0681) if it cannot be read."""
         if self.manifest.checkpoint is None:
@@ -184,7 +184,7 @@ class StateFolder:
             return
         name, expected = self.manifest.checkpoint
         place = f"checkpoints/{name}"
-        with self._using(), unharmed(self._files, place):
+        with self._report_folder_errors(), report_damage(self._files, place):
             compare(self._files, place, self._files.checksum(place), expected)
             file = self._files.open(place)
         with file:
@@ -199,7 +199,7 @@ class StateFolder:
         """Write the asserted and retracted facts of an epoch, to be published or discarded. Raise UsageError
         (E0681)."""
         segment = Segment(f"{name or format(self.manifest.number + 1, '08')}{self._files.mark}", facts=facts)
-        with self._changing():
+        with self._allow_changes():
             return segment if self._logs_commits and segment.is_small else self._write_segment(segment)
 
     @property
@@ -219,7 +219,7 @@ class StateFolder:
     @property
     def outbox(self) -> Outbox:
         """Return the changes that sinks have yet to get; their operations raise UsageError (E0681)."""
-        return Outbox(self._files, self._using)
+        return Outbox(self._files, self._report_folder_errors)
 
     def discard(self, segment: Segment) -> None:
         """Remove a prepared segment whose epoch has failed."""
@@ -234,7 +234,7 @@ class StateFolder:
         if self._logs_commits and program == old.text and not gone and not segment.files:
             self._append(segment, notes)
             return
-        with self._changing():
+        with self._allow_changes():
             segment = self._write_segment(segment)
         kept = {
             name: {file: each for file, each in files.items() if relation_of_file(file) not in gone}
@@ -242,23 +242,23 @@ class StateFolder:
         }
         logs = {
             name: replace(log, without=tuple(sorted({*log.without, *gone})))
-            for name, log in {**old.logs, **self._log.sealed()}.items()
+            for name, log in {**old.logs, **self._log.manifest_entry()}.items()
         }
         segments = {name: files for name, files in [*kept.items(), (segment.name, segment.files)] if files}
-        notes = merged(old.notes, notes)
+        notes = merge_notes(old.notes, notes)
         if gone and old.checkpoint is not None:
-            notes = merged(notes, {GONE: dict.fromkeys(gone, True)})
+            notes = merge_notes(notes, {GONE: dict.fromkeys(gone, True)})
         file = old.program if program == old.text else None
         new = replace(old, epoch=old.epoch + 1, program=file, segments=segments, logs=logs, notes=notes, text=program)
         self._replace(new)
 
     def _append(self, segment: Segment, notes: Mapping[str, Mapping[str, Any]]) -> None:
         """Commit by a record of the log."""
-        with self._changing():
+        with self._allow_changes():
             old, end = self.manifest, self._log.end
             try:
                 self._log.append(LoggedCommit(old.number + 1, notes, segment.tables))
-                self.manifest = replace(old, epoch=old.epoch + 1, notes=merged(old.notes, notes))
+                self.manifest = replace(old, epoch=old.epoch + 1, notes=merge_notes(old.notes, notes))
             except BaseException:
                 self.manifest = old
                 with suppress(OSError):
@@ -267,7 +267,7 @@ class StateFolder:
 
     def note(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
         """Add notes, without an epoch."""
-        self._replace(replace(self.manifest, notes=merged(self.manifest.notes, notes)))
+        self._replace(replace(self.manifest, notes=merge_notes(self.manifest.notes, notes)))
 
     def is_scattered(self, patience: float = 1.0) -> bool:
         """Return True if it is time to `gather`, or for a `checkpoint`: there are more than so many times the usual
@@ -277,7 +277,7 @@ class StateFolder:
     @property
     def segments(self) -> int:
         """Return the number of segments since the checkpoint, those in logs included."""
-        logs, covered = {**self.manifest.logs, **self._log.sealed()}, self.manifest.covered
+        logs, covered = {**self.manifest.logs, **self._log.manifest_entry()}, self.manifest.checkpoint_epoch
         return len(self.manifest.segments) + sum(log.last - max(int(name) - 1, covered) for name, log in logs.items())
 
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
@@ -292,12 +292,12 @@ class StateFolder:
         this program and these notes beside its own. Raise UsageError (E0681); the state is then as before."""
         old = self.manifest
         file = old.program if program == old.text else None
-        notes = merged(old.notes, notes)
+        notes = merge_notes(old.notes, notes)
         self._replace_all(replace(old, epoch=old.epoch + 1, program=file, notes=notes, text=program), write)
 
     def _replace_all(self, manifest: Manifest, write: Callable[[IO[bytes]], object]) -> None:
         """Replace the checkpoint and all segments by the output of `write`, and the manifest by one with that."""
-        with self._changing():
+        with self._allow_changes():
             try:
                 self._take(manifest, self._write_checkpoint(manifest.number, write))
                 self.drop_old()
@@ -326,14 +326,14 @@ class StateFolder:
     def write_in_background(self, number: int, write: Callable[[IO[bytes]], object]) -> str:
         """Write the output of `write` as the checkpoint of an epoch, and return its checksum. Any thread may call this
         while others commit. Raise UsageError (E0681)."""
-        with self._using():
+        with self._report_folder_errors():
             return self._write_checkpoint(number, write, gently=True)[1]
 
     def take_from_background(self, number: int, found: str) -> None:
         """Replace the checkpoint by one that was written in the background, and the segments up to its epoch; no
         relation has gone since. Files that this replaces are for `drop_old`. Raise UsageError (E0681); the state is
         then as before."""
-        with self._changing():
+        with self._allow_changes():
             self._take(self.manifest, (_name(number), found))
 
     def drop_old(self, most: int | None = None) -> None:
@@ -364,7 +364,7 @@ class StateFolder:
         """Release the folder for other processes."""
         if self.is_own:
             with suppress(UsageError):  # The log is as good without its checksum in the manifest.
-                if self._log.sealed():
+                if self._log.manifest_entry():
                     self._replace(self.manifest)
             self.drop_old()
         self._release()
@@ -407,7 +407,7 @@ class StateFolder:
 
     def _read_manifest(self) -> Manifest:
         try:
-            data = self._files.read(NAME)
+            data = self._files.read_bytes(NAME)
         except FileNotFoundError:
             if self._files.kind(NAME) is not None:  # It has been claimed, and nothing was committed yet.
                 return Manifest(self._kind)
@@ -415,12 +415,12 @@ class StateFolder:
             left = {*self._names("programs"), *self._names("segments")}
             later = {*self._names("checkpoints"), *self._names(LOGS), *(left - {"00000000", "00000001"})}
             if later or (left and not self._files.kind("lock")):
-                raise damaged(self._files.place(NAME), f"{NAME} is missing") from None
+                raise damage_error(self._files.place(NAME), f"{NAME} is missing") from None
             return Manifest(self._kind)
         try:
             manifest = Manifest.from_bytes(data)
         except ValueError as error:
-            raise damaged(self._files.place(NAME), f"{NAME}: {error}") from None
+            raise damage_error(self._files.place(NAME), f"{NAME}: {error}") from None
         if manifest.kind != self._kind and not (self.read_only and (manifest.kind, self._kind) == ("rdf", "embedded")):
             raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
         return manifest
@@ -430,11 +430,11 @@ class StateFolder:
         while True:
             manifest = self._read_manifest()
             log = CommitLog(self._files, manifest.number + 1)
-            commits = log.read() if self._files.appends else []
+            commits = log.read_commits() if self._files.appends else []
             if self._read_manifest() == manifest:  # Another process may have replaced it, where this one only reads.
                 break
         for commit in commits:
-            manifest = replace(manifest, epoch=manifest.epoch + 1, notes=merged(manifest.notes, commit.notes))
+            manifest = replace(manifest, epoch=manifest.epoch + 1, notes=merge_notes(manifest.notes, commit.notes))
         self.manifest, self._log = self._with_text(manifest), log
 
     def _with_text(self, manifest: Manifest) -> Manifest:
@@ -446,7 +446,7 @@ class StateFolder:
         try:
             return replace(manifest, text=intact(self._files, place, expected).decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
-            raise damaged(self._files.place(place), str(error)) from None
+            raise damage_error(self._files.place(place), str(error)) from None
 
     def _take_lock(self) -> None:
         """Take the lock. Who only reads goes without it while another process writes. Raise UsageError (E0680) if one
@@ -496,7 +496,7 @@ class StateFolder:
     def _replace(self, manifest: Manifest) -> None:
         """Replace the manifest, or keep the old one if that fails."""
         old = self.manifest
-        with self._changing():
+        with self._allow_changes():
             try:
                 self._put_manifest(manifest)
             except BaseException:
@@ -521,8 +521,8 @@ class StateFolder:
         """Write a manifest, and before it the program if it has no file yet: a new one, or that of an older format."""
         if manifest.program is None and manifest.text:
             manifest = self._with_file(manifest)
-        logs = {**self._log.sealed(), **manifest.logs}
-        named = {name: log for name, log in logs.items() if log.last > manifest.covered}
+        logs = {**self._log.manifest_entry(), **manifest.logs}
+        named = {name: log for name, log in logs.items() if log.last > manifest.checkpoint_epoch}
         manifest = replace(manifest, logs=named, version=VERSION)
         new = f"{_NEW}{self._files.mark}"
         self._files.write(new, lambda output: output.write(manifest.to_bytes()))
@@ -560,19 +560,19 @@ class StateFolder:
     # --- errors ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _allow_changes(self) -> Iterator[None]:
         """Allow changes of the folder inside of the block."""
         if self.read_only:
             hint = "open it with tidelog.connect(folder)"
             raise UsageError(Problem("E0655", "the store is open for reading only", place=self.address, hint=hint))
-        with self._using():
+        with self._report_folder_errors():
             if self._owner is not None:
                 self._owner.check()
             self._restore_manifest()
             yield
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
+    def _report_folder_errors(self) -> Iterator[None]:
         try:
             yield
         except TakenOverError as error:

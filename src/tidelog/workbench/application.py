@@ -62,11 +62,11 @@ def application(
         finally:
             kept.note(path.path, status, started)
 
-    async def measured(request: Request) -> Response:
+    async def answer_metrics(request: Request) -> Response:
         check_access(request, tokens, "read")
         return await metrics(request, service, kept)
 
-    async def described(request: Request) -> Response:
+    async def answer_description(request: Request) -> Response:
         return as_json(document())
 
     async def console(_: Request) -> Response:
@@ -90,8 +90,8 @@ def application(
     ]
     routes += [
         WebSocketRoute("/v1/changes", follow),
-        Route("/v1/openapi.json", described),
-        Route("/metrics", measured),
+        Route("/v1/openapi.json", answer_description),
+        Route("/metrics", answer_metrics),
         Route("/", console),
         Mount(_FILES.rstrip("/"), StaticFiles(directory=ASSETS)),
         Route("/healthz", is_alive),
@@ -119,9 +119,9 @@ class InterfaceHeader:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
+        async def send_with_header(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), (b"tidelog-interface", INTERFACE.encode())]
             await send(message)
 
-        await self._app(scope, receive, sending)
+        await self._app(scope, receive, send_with_header)

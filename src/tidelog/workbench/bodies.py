@@ -18,8 +18,16 @@ from tidelog.io.json_values import METADATA, ColumnTypes, json_text, plain, rows
 from tidelog.io.relation import Relation
 from tidelog.io.text_reader import TextFormat
 from tidelog.io.text_writer import text_of
-from tidelog.serve.problems import RequestError, answered, bad_request
-from tidelog.serve.requests import MediaFormat, Parameters, ServerLimits, accepted, body, content_type, unsupported
+from tidelog.serve.problems import RequestError, answer_in_thread, bad_request
+from tidelog.serve.requests import (
+    MediaFormat,
+    Parameters,
+    ServerLimits,
+    body,
+    choose_format,
+    content_type,
+    unsupported_media_type,
+)
 from tidelog.storage.dictionary import Dictionary
 from tidelog.workbench.service import PagedAnswer, Service
 
@@ -76,7 +84,7 @@ async def body_of(request: Request, limits: ServerLimits, kind: type[Body]) -> B
     """Return the body of a request. Raise RequestError: E0692 (400), E0694 (415), E0695 (413)."""
     found = content_type(request)
     if found != JSON.media_type:
-        raise unsupported(found, (JSON.media_type,))
+        raise unsupported_media_type(found, (JSON.media_type,))
     return decode_body(await body(request, limits), kind)
 
 
@@ -137,7 +145,7 @@ def number_of(parameters: Parameters, name: str) -> int | None:
 def respond(request: Request, service: Service, answer: PagedAnswer, limit: int | None) -> Response:
     """Return the next rows of an answer in the format that the client accepts. Only JSON has pages; the others have all
     rows, or the first ones up to the limit. Raise RequestError (E0694, 406)."""
-    format = accepted(request, FORMATS)
+    format = choose_format(request, FORMATS)
     epoch, dictionary = answer.snapshot.epoch, answer.snapshot.workspace.dictionary
     headers = {"Tidelog-Epoch": str(epoch), "Cache-Control": "no-store", "Vary": "Accept"}
     if format is JSON:
@@ -159,7 +167,7 @@ def respond(request: Request, service: Service, answer: PagedAnswer, limit: int 
         if format is CSV
         else _arrow(page, dictionary)
     )
-    return StreamingResponse(_closing(parts, answer), media_type=format.media_type, headers=headers)
+    return StreamingResponse(_close_at_end(parts, answer), media_type=format.media_type, headers=headers)
 
 
 def _rows(page: Relation, dictionary: Dictionary) -> str:
@@ -176,7 +184,7 @@ def _cursor_of(service: Service, answer: PagedAnswer) -> str | None:
     return None
 
 
-async def _closing(parts: Iterator[bytes], answer: PagedAnswer) -> AsyncIterator[bytes]:
+async def _close_at_end(parts: Iterator[bytes], answer: PagedAnswer) -> AsyncIterator[bytes]:
     """Yield the parts of a body, and let the snapshot go at the end."""
     try:
         async for part in iterate_in_threadpool(parts):
@@ -210,7 +218,7 @@ def _lines(page: Relation, dictionary: Dictionary) -> Iterator[bytes]:
 def _arrow(page: Relation, dictionary: Dictionary) -> Iterator[bytes]:
     import pyarrow as pa
 
-    types = ColumnTypes({page.name: page.columns}, dictionary.types.reached(page.columns)).to_dict()
+    types = ColumnTypes({page.name: page.columns}, dictionary.types.types_of_columns(page.columns)).to_dict()
     table = page.arrow()
     schema = table.schema.with_metadata({METADATA: json.dumps(types, ensure_ascii=False)})
     sink = io.BytesIO()
@@ -237,4 +245,4 @@ async def answer_from_snapshot(
         with service.db.snapshot() as snapshot:
             return read(snapshot)
 
-    return as_json(await answered(request, find, memory))
+    return as_json(await answer_in_thread(request, find, memory))

@@ -20,7 +20,7 @@ from tidelog.explain.questions import DEPTH, MOST_MEMBERS, Enumeration
 from tidelog.explain.steps import Facts
 from tidelog.io.json_values import with_branches
 from tidelog.io.values import place_in
-from tidelog.serve.problems import answered, bad_request
+from tidelog.serve.problems import answer_in_thread, bad_request
 from tidelog.serve.requests import Parameters, of_address
 from tidelog.workbench.bodies import answer_from_snapshot, as_json, number_of
 from tidelog.workbench.service import Service
@@ -110,10 +110,10 @@ async def _answer_from_snapshot(
     """Answer what a snapshot says about the tuple of a request, which may have `more` parameters."""
     question = _question(request, service, *more)
 
-    def read(snapshot: Snapshot) -> JsonObject:
+    def read_answer(snapshot: Snapshot) -> JsonObject:
         return {**_moment(service, snapshot, question), **find(snapshot, question)}
 
-    return await answer_from_snapshot(request, service, read, service.limits.memory)
+    return await answer_from_snapshot(request, service, read_answer, service.limits.memory)
 
 
 async def _answer_by_trials(
@@ -127,7 +127,7 @@ async def _answer_by_trials(
             moment = _moment(service, snapshot, question)
         return {**moment, **find(service.db, question)}
 
-    return as_json(await answered(request, answer, service.limits.memory))
+    return as_json(await answer_in_thread(request, answer, service.limits.memory))
 
 
 def _moment(service: Service, snapshot: Snapshot, question: TupleQuestion) -> JsonObject:

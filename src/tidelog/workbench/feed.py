@@ -60,7 +60,7 @@ class ChangeLog:
         self._folder = store / FOLDER
         self._file: FileIO | None = None
 
-    def read(self, last: int) -> Iterator[EpochChanges]:
+    def read_epochs(self, last: int) -> Iterator[EpochChanges]:
         """Yield the epochs up to the `last` one: the end of the log in which no epoch is missing."""
         found: dict[int, EpochChanges] = {}
         for file in self._files():
@@ -131,7 +131,7 @@ class EpochFeed(Feed[EpochChanges]):
         super().__init__(last, _MOST_EPOCHS, _MOST_BYTES)
         self._log = log
         self._sealed: EpochChanges | None = None
-        for changes in log.read(last) if log is not None else ():
+        for changes in log.read_epochs(last) if log is not None else ():
             self._keep(changes)
 
     def seal(

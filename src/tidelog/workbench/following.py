@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from tidelog.errors import TidelogError
 from tidelog.serve.events import NOTHING, SILENCE, event
 from tidelog.serve.problems import bad_request
-from tidelog.serve.requests import MediaFormat, accepted, of_address
+from tidelog.serve.requests import MediaFormat, choose_format, of_address
 from tidelog.workbench.service import Service
 
 _EVENTS = MediaFormat("text/event-stream", "events")
@@ -31,7 +31,7 @@ async def changes(request: Request, service: Service) -> Response:
     `missed` says which epochs are not kept any more, or have never happened in this store, so that the client has to
     read the relations again. Raise RequestError: E0601 (404), E0692, E0694 (406).
     """
-    accepted(request, (_EVENTS,))
+    choose_format(request, (_EVENTS,))
     since, wanted = await run_in_threadpool(_subscription_of, request, service)
     return StreamingResponse(
         _events(service, since, wanted), media_type=_EVENTS.media_type, headers={"Cache-Control": "no-store"}

@@ -25,7 +25,7 @@ from tidelog.io.relation import Relation
 from tidelog.io.values import Complaint
 from tidelog.language.printer import quote_string
 from tidelog.language.syntax import Column, Value
-from tidelog.serve.problems import answered, bad_request
+from tidelog.serve.problems import answer_in_thread, bad_request
 from tidelog.serve.requests import Parameters, body, of_address
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of_words
@@ -80,10 +80,10 @@ async def query_plan(request: Request, service: Service) -> Response:
     """Return how a query would be evaluated."""
     body = await body_of(request, service.limits, PlanBody)
 
-    def read(snapshot: Snapshot) -> dict[str, Any]:
+    def read_plan(snapshot: Snapshot) -> dict[str, Any]:
         return {"epoch": snapshot.epoch, **snapshot.query_plan(body.query, **body.parameters).to_dict()}
 
-    return await answer_from_snapshot(request, service, read, service.limits.memory)
+    return await answer_from_snapshot(request, service, read_plan, service.limits.memory)
 
 
 async def _answer_page(
@@ -97,7 +97,7 @@ async def _answer_page(
             answer.snapshot.close()
             raise
 
-    return await answered(request, run, service.limits.memory)
+    return await answer_in_thread(request, run, service.limits.memory)
 
 
 def _check_names(parameters: Parameters) -> None:
@@ -171,7 +171,7 @@ def _sort_rows(relation: Relation, order: str, dictionary: Dictionary, *, descen
         places = order_of_words(words[:, wanted], kinds, dictionary)
         return words[places[::-1] if descending else places]
 
-    return relation.arranged(sort)
+    return relation.map_words(sort)
 
 
 def _column(relation: Relation, name: str) -> int:
@@ -193,7 +193,7 @@ async def decode(request: Request, service: Service) -> Response:
     data = await body(request, service.limits)
     declared = service.db.workspace.relation(request.path_params["name"])
 
-    def read() -> Response:
+    def decode_file() -> Response:
         dictionary = Dictionary(service.db.workspace.dictionary.types)
         with TemporaryDirectory(prefix="tidelog-") as folder:
             path = Path(folder, f"file{Path(name).suffix.lower()}")
@@ -207,4 +207,4 @@ async def decode(request: Request, service: Service) -> Response:
         text = f'{{"relation": "{declared.name}", "rows": {rows_text(words, declared.columns, dictionary)}}}'
         return Response(text, media_type="application/json", headers={"Cache-Control": "no-store"})
 
-    return await answered(request, read, service.limits.memory)
+    return await answer_in_thread(request, decode_file, service.limits.memory)

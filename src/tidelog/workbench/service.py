@@ -116,7 +116,7 @@ class PagedAnswer:
         """Return the next rows, at most so many; the position is behind them then."""
         start, total = self.position, len(self.relation)
         self.position = total if rows is None else min(total, start + rows)
-        return self.relation.arranged(lambda words: words[start:], self.position)
+        return self.relation.map_words(lambda words: words[start:], self.position)
 
     @property
     def has_more(self) -> bool:
@@ -197,7 +197,7 @@ class KnownRequests:
         return known[1]
 
     @contextmanager
-    def noting(self, key: str | None, body: bytes, epoch: int) -> Iterator[None]:
+    def note_request(self, key: str | None, body: bytes, epoch: int) -> Iterator[None]:
         """Note a key with the epoch that is committed inside of the block, if it does not raise."""
         if key is None:
             yield

@@ -22,8 +22,8 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 
 from tidelog.database.snapshots import Snapshot
 from tidelog.errors import CertificateRejected
-from tidelog.serve.problems import answered, as_tidelog_error, document_of
-from tidelog.serve.requests import accepted
+from tidelog.serve.problems import answer_in_thread, as_tidelog_error, document_of
+from tidelog.serve.requests import choose_format
 from tidelog.workbench.bodies import JSON, NDJSON, answer_from_snapshot, as_json
 from tidelog.workbench.describing import graph_of, rules_of
 from tidelog.workbench.service import Service
@@ -32,11 +32,11 @@ from tidelog.workbench.service import Service
 async def program(request: Request, service: Service) -> Response:
     """Return the program as one text without its facts, with the places where its statements were written."""
 
-    def read(snapshot: Snapshot) -> dict[str, Any]:
+    def read_program(snapshot: Snapshot) -> dict[str, Any]:
         found = service.program_of(snapshot)
         return {"epoch": snapshot.epoch, "text": found.text, "sha256": found.sha256}
 
-    return await answer_from_snapshot(request, service, read)
+    return await answer_from_snapshot(request, service, read_program)
 
 
 async def rules(request: Request, service: Service) -> Response:
@@ -53,18 +53,18 @@ async def graph(request: Request, service: Service) -> Response:
             core, number = service.db.workspace.committed.core, service.epoch
         return graph_of(core, number, service.history.epochs)
 
-    return as_json(await answered(request, find))
+    return as_json(await answer_in_thread(request, find))
 
 
 async def profile(request: Request, service: Service) -> Response:
     """Return where the time of the last epochs went, as `db.profile()`: plans over all epochs, not of each."""
-    found = await answered(request, lambda: service.db.profile().to_dict(plans=False))
+    found = await answer_in_thread(request, lambda: service.db.profile().to_dict(plans=False))
     return as_json({"epoch": service.epoch, **found})
 
 
 async def stats(request: Request, service: Service) -> Response:
     """Return sizes and totals, as `db.stats()`, and the reports of the last epochs."""
-    found = await answered(request, service.db.stats)
+    found = await answer_in_thread(request, service.db.stats)
     return as_json({"epoch": service.epoch, "stats": found, "epochs": service.history.epochs})
 
 
@@ -74,9 +74,9 @@ _BEAT = 1.0
 async def check(request: Request, service: Service) -> Response:
     """Check the last epoch; return whether its views are right. Lines of JSON say each second how long it has taken;
     the last one has the result, or a problem document under `problem`."""
-    format = accepted(request, (JSON, NDJSON))
+    format = choose_format(request, (JSON, NDJSON))
     if format is JSON:
-        return as_json(await answered(request, lambda: _check_epoch(service)))
+        return as_json(await answer_in_thread(request, lambda: _check_epoch(service)))
     return StreamingResponse(
         _lines(request, service), media_type=format.media_type, headers={"Cache-Control": "no-store"}
     )
@@ -91,7 +91,7 @@ async def certificate(request: Request, service: Service) -> Response:
     """Return the certificate of the last epoch as a zip file of its folder, whose name has the number of the epoch."""
     folder = TemporaryDirectory(prefix="tidelog-")
     try:
-        epoch, archive = await answered(request, lambda: _pack_certificate(service, Path(folder.name)))
+        epoch, archive = await answer_in_thread(request, lambda: _pack_certificate(service, Path(folder.name)))
     except BaseException:
         folder.cleanup()
         raise
@@ -113,7 +113,7 @@ def _pack_certificate(service: Service, folder: Path) -> tuple[int, str]:
 
 
 async def _lines(request: Request, service: Service) -> AsyncIterator[bytes]:
-    started, task = time.monotonic(), asyncio.ensure_future(answered(request, lambda: _check_epoch(service)))
+    started, task = time.monotonic(), asyncio.ensure_future(answer_in_thread(request, lambda: _check_epoch(service)))
     # A client that leaves ends this generator: nobody asks the task for its error then, which asyncio would report.
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     while not (await asyncio.wait([task], timeout=_BEAT))[0]:

@@ -18,8 +18,8 @@ from tidelog.language import read
 from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import Program
 from tidelog.limits.interrupts import Interrupts
-from tidelog.serve.problems import RequestError, answered, bad_request
-from tidelog.serve.requests import body, content_type, of_address, unsupported
+from tidelog.serve.problems import RequestError, answer_in_thread, bad_request
+from tidelog.serve.requests import body, content_type, of_address, unsupported_media_type
 from tidelog.workbench.bodies import ARROW, JSON, TransactionBody, as_json, decode_body
 from tidelog.workbench.service import Service
 from tidelog.workspace.change import Change
@@ -60,7 +60,7 @@ async def transactions(request: Request, service: Service) -> Response:
     def make() -> Response:
         return as_json(_make_epoch(service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows"))
 
-    return await answered(request, make, service.limits.memory if dry_run else None)
+    return await answer_in_thread(request, make, service.limits.memory if dry_run else None)
 
 
 async def _changes(request: Request, data: bytes) -> tuple[TransactionBody, dict[tuple[str, str], bytes]]:
@@ -69,7 +69,7 @@ async def _changes(request: Request, data: bytes) -> tuple[TransactionBody, dict
     if found == JSON.media_type:
         return decode_body(data, TransactionBody), {}
     if found != PARTS:
-        raise unsupported(found, (JSON.media_type, PARTS))
+        raise unsupported_media_type(found, (JSON.media_type, PARTS))
     request._body = data  # The form is read from what has been received within the limits.
     async with request.form(max_files=1_000, max_fields=1_000) as form:
         return await _parts(form)
@@ -101,7 +101,7 @@ def _make_epoch(
     rows: bool,
 ) -> dict[str, Any]:
     db = service.db
-    with Interrupts().holding(db.turns.changing):
+    with Interrupts().hold(db.turns.changing):
         if dry_run:
             with db.what_if() as tried:
                 _apply(service, tried, changes, tables)
@@ -110,7 +110,7 @@ def _make_epoch(
         known = None if key is None else service.requests.epoch_of(key, data)
         if known is not None:
             return {"epoch": known, "repeated": True}
-        with service.requests.noting(key, data, service.epoch + 1), db.transaction() as transaction:
+        with service.requests.note_request(key, data, service.epoch + 1), db.transaction() as transaction:
             _apply(service, transaction, changes, tables)
         assert transaction.change is not None
         return {"epoch": service.epoch, **_change_document(service, transaction.change, rows=rows)}
@@ -177,5 +177,5 @@ def _change_document(service: Service, change: Change, *, rows: bool) -> dict[st
         return document
     columns = {name: change[name].inserted.columns for name in found}
     every = [column for each in columns.values() for column in each]
-    records = service.db.workspace.dictionary.types.reached(every)
+    records = service.db.workspace.dictionary.types.types_of_columns(every)
     return {**document, "types": ColumnTypes(columns, records).to_dict()}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidelog.common.markup import change_table
 from tidelog.errors import flag
-from tidelog.io.relation import Relation, WordRows, declared, sorted_rows
+from tidelog.io.relation import Relation, WordRows, find_relation_type, sorted_rows
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import reading_within_memory
@@ -71,7 +71,7 @@ class Change:
         """The errors that subscribers raised when they were called with this change."""
         dictionary.hold(self)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
         """Return the words, which the dictionary keeps as long as this change exists."""
         for name in self:
             for part in (self._deltas[name].inserted, self._deltas[name].deleted):
@@ -80,7 +80,7 @@ class Change:
     def __getitem__(self, name: str) -> RelationChange:
         """Return the change of a relation, empty if nothing changed. Raise UsageError (E0601) if there is no such
         relation."""
-        declared(self._relations, name)
+        find_relation_type(self._relations, name)
         return self._part(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -99,7 +99,7 @@ class Change:
         parts = {name: self._part(name) for name in self._relations}
         state = {"report": self.report, "errors": self.errors, "_relations": dict(self._relations)}
         state |= {"_order": dict(self._order), "_changed": set(self), "_part": parts.__getitem__}
-        return _copied, (state,)
+        return _rebuild_change, (state,)
 
     def _repr_html_(self) -> str:
         names = list(self)
@@ -123,7 +123,7 @@ class Change:
         return f"<Change: {', '.join(parts) or 'nothing'}; {self.report.seconds:.3f} s>"
 
 
-def _copied(state: dict[str, Any]) -> Change:
+def _rebuild_change(state: dict[str, Any]) -> Change:
     change = Change.__new__(Change)
     change.__dict__.update(state)
     return change

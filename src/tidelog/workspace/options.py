@@ -37,7 +37,7 @@ class DatabaseOptions(EpochOptions):
     spill: Path | None = None
     profile: bool = False
 
-    def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
+    def with_options(self, options: Mapping[str, Any]) -> DatabaseOptions:
         """Return these with others set. UsageError for another name or a wrong value (E0603), or for a folder that
         cannot be used (E0656)."""
         known = list(self.to_dict())

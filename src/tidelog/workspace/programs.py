@@ -97,7 +97,7 @@ class Reading:
                 _keep(text, consulted, compiled, form)
 
 
-def reading(
+def read_program(
     text_or_path: str | os.PathLike[str], given: GivenFunctions, name: str | None = None, *, first: bool
 ) -> Reading:
     """Read a program, from the cache if it is the first one of a database. Raise what `language.read` raises."""
@@ -152,7 +152,7 @@ class Demanded:
         _ = self.as_written  # It is kept.
         return self._demand.warnings
 
-    def chosen(self, sizes: Mapping[str, int] | None = None) -> frozenset[str]:
+    def relations_on_demand(self, sizes: Mapping[str, int] | None = None) -> frozenset[str]:
         """Return the relations that are derived on demand, from constants, and where there are `sizes` of relations by
         these, too. Raise ProgramError."""
         found = self._demand.from_constants if sizes is None else self._demand.by_sizes(sizes)
@@ -184,7 +184,7 @@ class Experience:
     """The files that the program includes, None if nothing is to be kept."""
 
     @contextmanager
-    def evaluating(self, facts: int) -> Iterator[None]:
+    def record_evaluation(self, facts: int) -> Iterator[None]:
         """Evaluate the program over so many facts: with machine code from the start, if Python took long over half as
         many in an earlier process. If it does so now, that is noted for later ones."""
         found = None if self.consulted is None else _find(self.text, self.given, _WORK)
@@ -209,7 +209,7 @@ def _find(text: ProgramText, given: GivenFunctions, form: str = "") -> tuple[Any
         if not _is_private(folder):
             return None
         with closing(LocalFiles(folder)) as files:
-            data = files.read(key := _key(text, form))
+            data = files.read_bytes(key := _key(text, form))
         checksum, header, content = data.split(b"\n", 2)
         consulted = Consulted(json.loads(header))
         if digest(header + b"\n" + content) != checksum.decode() or not consulted.is_current():
@@ -233,7 +233,7 @@ def _keep(text: ProgramText, consulted: Consulted, content: Compiled | Automatic
     if consulted.dated:
         return
     with suppress(OSError, RuntimeError, pickle.PicklingError):  # RuntimeError: no home, or trees that are too deep
-        data = json.dumps(consulted.files).encode() + b"\n" + _pickled(content)
+        data = json.dumps(consulted.files).encode() + b"\n" + _pickle_content(content)
         folder = _folder()
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
@@ -244,7 +244,7 @@ def _keep(text: ProgramText, consulted: Consulted, content: Compiled | Automatic
             key = _key(text, form)
             new = f"{key}.{os.getpid()}.{threading.get_ident()}"
             try:
-                files.put(new, digest(data).encode() + b"\n" + data)
+                files.write_bytes(new, digest(data).encode() + b"\n" + data)
                 files.replace(new, key)
             except OSError:
                 files.remove_tree(new)
@@ -311,7 +311,7 @@ def _remove_unused(folder: Path) -> None:
 # --- pickles ---------------------------------------------------------------------------------------------------------
 
 
-def _pickled(content: Compiled | AutomaticDemand | int) -> bytes:
+def _pickle_content(content: Compiled | AutomaticDemand | int) -> bytes:
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     # The functions in Python are those of the database that finds the program.

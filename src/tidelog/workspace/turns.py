@@ -134,25 +134,25 @@ class View:
         self._current = current
         self._taking = taking
 
-    def _stored(self) -> CurrentRows | None:
+    def _current_rows(self) -> CurrentRows | None:
         self._turns.check_open()
         return self._current()
 
     def __len__(self) -> int:
         with self._taking():
-            stored = self._stored()
+            stored = self._current_rows()
             return len(stored) if stored is not None else 0
 
     def words(self, count: int | None = None) -> NDArray[Any]:
         """Return the rows, or the first `count` of them, see `RowSource`."""
         with self._taking():
-            stored = self._stored()
+            stored = self._current_rows()
             return stored.words(count) if stored is not None else numpy.empty((0, len(self.columns)), numpy.int64)
 
     def batches(self) -> Iterator[NDArray[Any]]:
         """Return the rows as they are at this call, some at a time."""
         with self._taking():
-            stored = self._stored()
+            stored = self._current_rows()
             shown = None if stored is None else stored.snapshot()
             if shown is None:
                 return _one_batch(WordRows(self.columns, self.dictionary, self.words()))
@@ -171,7 +171,7 @@ class View:
     def has(self, words: tuple[int, ...]) -> bool:
         """Return True if there is this row."""
         with self._taking():
-            stored = self._stored()
+            stored = self._current_rows()
             return stored is not None and stored.has(words)
 
 
@@ -183,7 +183,7 @@ class _Shown:
         self._columns = columns
         dictionary.hold(self)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
         """Return the words of all rows."""
         for batch in self.rows.batches():
             yield self._columns, batch

@@ -18,12 +18,12 @@ import numpy
 
 from tidelog.common.arrays import Words
 from tidelog.common.differing import difference
-from tidelog.common.looking import Look, unlimited
+from tidelog.common.looking import Look, ignore_limits
 from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
 from tidelog.functions.callables import FunctionOrLibrary, GivenFunctions, check_options
 from tidelog.functions.importing import Library
 from tidelog.io import encode
-from tidelog.io.relation import declared, with_tuples
+from tidelog.io.relation import find_relation_type, with_tuples
 from tidelog.language import Checker
 from tidelog.language.inlining import INLINE
 from tidelog.language.plain_statements import fact
@@ -40,7 +40,7 @@ from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.rows import equal_rows
 from tidelog.workspace.change import EqualRows
-from tidelog.workspace.programs import Compiled, Reading, reading
+from tidelog.workspace.programs import Compiled, Reading, read_program
 
 Facts = TypeVar("Facts", bound="FactEntry")
 
@@ -130,7 +130,7 @@ class Workspace(Generic[Facts]):
 
     def relation(self, name: str) -> RelationType:
         """Return a declared relation. UsageError (E0601) for an unknown name."""
-        return declared(self._pending.checked.relations, name)
+        return find_relation_type(self._pending.checked.relations, name)
 
     def readable(self, name: str) -> RelationType:
         """Return a relation of the last epoch, or one declared since. UsageError (E0601) for an unknown name."""
@@ -147,7 +147,7 @@ class Workspace(Generic[Facts]):
         relations = self._pending.checked.relations
         return [*(retraction(name) for name in self._pending.gone if name in relations), *self._pending.facts]
 
-    def draft(self, look: Look = unlimited) -> Draft:
+    def draft(self, look: Look = ignore_limits) -> Draft:
         """Return the program that the pending changes lead to. Raises what `look` raises."""
         pending = self._pending
         if pending.core is None:
@@ -196,10 +196,10 @@ class Workspace(Generic[Facts]):
         compiled alike whatever they are."""
         return not (self._pending.programs or self.committed.programs)
 
-    def reading(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:
+    def read_program(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:
         """Read a program for `extend` or `replace`, the first one from the cache if it is there; `name` is shown in
         messages instead of the path. Raise what `language.read` raises."""
-        return reading(text_or_path, self.given, name, first=self._is_empty)
+        return read_program(text_or_path, self.given, name, first=self._is_empty)
 
     def extend(self, program: Program | Reading) -> None:
         """Make the pending programs and `program` the program to go to; its facts wait as well. ProgramError where
@@ -370,7 +370,7 @@ class Workspace(Generic[Facts]):
         found._pending = found._no_changes()
         return found
 
-    def waiting(self) -> Pending[Facts]:
+    def copy_pending(self) -> Pending[Facts]:
         """Return what waits, to `wait_again` later."""
         return dataclasses.replace(self._pending, facts=list(self._pending.facts))
 

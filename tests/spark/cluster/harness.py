@@ -22,7 +22,7 @@ from tidelog.explain.blame import Blame
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
 from tidelog.explain.views import EngineViews
-from tidelog.functions.callables import FunctorSource, marked
+from tidelog.functions.callables import FunctorSource, collect_functions
 from tidelog.io.relation import Relation, WordRows
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Program
@@ -66,7 +66,7 @@ class Cluster:
         """After each epoch, symbols go to blocks of so many, if it is a number from 1 on."""
         self.turns = Turns()
         self.workspace: Workspace[FactCall] = Workspace(FactCall)
-        for given in marked(functors):
+        for given in collect_functions(functors):
             self.workspace.give(given)
 
         def engine(at: Path | str | None, by: Executors, token: str | None = None) -> PartitionedEngine:

@@ -235,7 +235,7 @@ def test_limits() -> None:
         with pytest.raises(UsageError, match=r"E0688.*more rows at the driver than the embedded_limit, 10"):
             db.explain("t", (0, 16))
         db.most = 1_000
-        db.options = db.options.changed({"timeout": 1e-9})
+        db.options = db.options.with_options({"timeout": 1e-9})
         with pytest.raises(LimitError, match="E0501"):
             db.explain("t", (0, 16))
 

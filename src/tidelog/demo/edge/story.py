@@ -197,7 +197,7 @@ class Farm:
         table = [HEAD, *changed] if changed else ["nothing new"]
         self.screen.say(*(f"    {line}" for line in (*table, self.steps[-1].cost)))
 
-    def put(self, documents_: Mapping[str, str]) -> None:
+    def replace_documents(self, documents_: Mapping[str, str]) -> None:
         """Give nodes new documents: retract facts that are no longer in them, assert new ones."""
         for node, text in documents_.items():
             old = documents.facts(node, self.documents[node]) if node in self.documents else set()
@@ -207,9 +207,9 @@ class Farm:
                     change(relation, sorted(row for name, row in rows if name == relation))
             self.documents[node] = text
 
-    def read(self, temperature: int, *turbines: str) -> None:
+    def report_temperature(self, temperature: int, *turbines: str) -> None:
         """Let turbines read a temperature."""
-        self.put({turbine: documents.turbine_document(turbine, temperature) for turbine in turbines})
+        self.replace_documents({turbine: documents.turbine_document(turbine, temperature) for turbine in turbines})
 
     def look(self) -> None:
         """Return the knowledge of each turbine at this moment."""
@@ -224,13 +224,13 @@ def tell(farm: Farm) -> None:
     changes, row = farm.network.changes, farm.rows[0]
     turbine = row[2]
     with farm.step("An ordinary day", "Nobody asks anybody anything."):
-        farm.put({CONTROL: documents.control_document(farm.rows)})
+        farm.replace_documents({CONTROL: documents.control_document(farm.rows)})
         for number, each in enumerate(each for row in farm.rows for each in row):
-            farm.read(USUAL + number % 3, each)
+            farm.report_temperature(USUAL + number % 3, each)
 
     alarmed = time.monotonic()
     with farm.step(f"{short(turbine)} reads {BROKEN}°", "Its sensor, or the weather? Alone it cannot know."):
-        farm.read(BROKEN, turbine)
+        farm.report_temperature(BROKEN, turbine)
     with farm.step(f"{short(ROW)} hears who is beside whom", "Each turbine is told of the next one in its row."):
         changes.insert("examined", [(CONTROL, ROW)])
     with farm.step(
@@ -241,13 +241,13 @@ def tell(farm: Farm) -> None:
     verdict = farm.state[turbine].verdict
 
     with farm.step("The sensor is replaced", "Whoever asked for the reading hears of the new one; the verdict goes."):
-        farm.read(USUAL + 2, turbine)
+        farm.report_temperature(USUAL + 2, turbine)
     with farm.step(
         f"A warm front comes over {short(ROW)}",
         "All readings are odd, and none is far from the others: the weather.",
     ):
         for number, each in enumerate(row):
-            farm.read(WARM + number % 2, each)
+            farm.report_temperature(WARM + number % 2, each)
     with farm.step("The rules are withdrawn", "What they derived goes with them. The alarms rest on none of them."):
         for name in ("r6", "r5", "r4", "r3", "r2", "r1"):
             changes.rules.remove(name)

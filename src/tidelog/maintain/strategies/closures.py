@@ -91,7 +91,7 @@ def follow(node: HyperNode, state: EpochState, seconds: float) -> tuple[str, int
     gone, came = edge_changes(state, name, shape, node.closure)
     state.closures[name] = node.closure, graph
     started = time.thread_time()
-    with state.watch.telling(graph.nodes + len(came)):
+    with state.watch.stop_kernels(graph.nodes + len(came)):
         died, born, rebuilt = graph.change(gone, came, seconds, state.watch.look, state.watch.stop)
     if name not in state.followed:
         graph.keep()  # It goes as a whole where the epoch is taken back.
@@ -111,7 +111,7 @@ def build(node: HyperNode, state: EpochState) -> int:
     started = time.thread_time()
     graph = Closure(node.closure.symmetric, node.closure.irreflexive, state.engine.catalog.bits)
     found = all_edges(node.closure, state.views, state.asserted[name])
-    with state.watch.telling(sum(map(len, found))):
+    with state.watch.stop_kernels(sum(map(len, found))):
         graph.build(found, state.watch.look, state.watch.stop)
     state.costs[name] = time.thread_time() - started
     state.watch.look(len(graph))
@@ -152,7 +152,7 @@ def shares_closure(node: HyperNode, state: EpochState) -> bool:
     name, views = node.relations[0], state.engine.views
     fresh = name not in views or (not len(views[name]) and name not in state.engine.mirrors)
     same = state.engine.mirrors.get(name) == node.mirrors
-    own = len(state.asserted[name]) or name in state.structure.folded or is_broken_up(node, state)
+    own = len(state.asserted[name]) or name in state.structure.folded_relations or is_broken_up(node, state)
     return (fresh or same) and not own
 
 

@@ -120,7 +120,7 @@ def _inputs(relations: Mapping[str, StoredRelation], state: EpochState) -> Input
 def obstacle_to_update(node: HyperNode, state: EpochState) -> str:
     """Return the reason why the relations of a hyper-node cannot be updated, empty where they can."""
     marks = [stored.marks for stored in state.views.several(node.relations)]
-    if not all(each.counted for each in marks):
+    if not all(each.has_counts for each in marks):
         return "nothing was counted"
     return "a count is saturated" if any(each.saturated for each in marks) else ""
 
@@ -152,7 +152,7 @@ def is_hidden(name: str, node: HyperNode) -> bool:
 
 def compact(stored: StoredRelation, state: EpochState) -> StoredRelation:
     """Return a relation that is open without the rows that have died, which others would take for live ones."""
-    if stored.changing and not stored.dying:
+    if stored.changing and not stored.has_dying_rows:
         stored.close()
         stored.settle()
         stored.marks.look_for_saturation()

@@ -35,20 +35,20 @@ from tidelog.rdf.serve.queries import READ, TRIPLES, Evaluators, query, triples_
 from tidelog.rdf.sparql.texts import words
 from tidelog.rdf.store import Store
 from tidelog.serve.access import AccessToken, Right, check_access
-from tidelog.serve.problems import RequestError, answered, bad_request, respond
+from tidelog.serve.problems import RequestError, answer_in_thread, bad_request, respond
 from tidelog.serve.requests import (
     MULTIPART,
     MediaFormat,
     ServerLimits,
-    accepted,
     base_of,
     body,
+    choose_format,
     content_type,
     graphs,
     of_address,
     operation,
     parts,
-    unsupported,
+    unsupported_media_type,
 )
 
 # --- /store ----------------------------------------------------------------------------------------------------------
@@ -64,23 +64,23 @@ async def graph_store(request: Request, store: Store, limits: ServerLimits) -> R
     """
     graph = _graph(request)
     if request.method in ("GET", "HEAD"):
-        return await answered(request, lambda: _graph_response(request, store, graph))
+        return await answer_in_thread(request, lambda: _graph_response(request, store, graph))
     if graph == INFERRED:
         hint = "change the triples from which these follow"
         raise UsageError(Problem("E0669", f"the graph {INFERRED} has what follows, and only that", hint=hint))
     if request.method == "DELETE":
-        return await answered(request, lambda: _delete(store, graph))
+        return await answer_in_thread(request, lambda: _delete(store, graph))
     is_form = request.method == "POST" and content_type(request) == MULTIPART
     names = {each.media_type: each.name for each in READ}
     if not is_form and content_type(request) not in names:
-        raise unsupported(content_type(request), [*names, MULTIPART])
+        raise unsupported_media_type(content_type(request), [*names, MULTIPART])
     data = await body(request, limits)
     texts = parts(request, data) if is_form else [(content_type(request), data)]
     wrong = next((kind for kind, _ in texts if kind not in names), None)
     if wrong is not None:
-        raise unsupported(wrong, list(names))
+        raise unsupported_media_type(wrong, list(names))
     given = [(text, names[kind]) for kind, text in texts]
-    created = await answered(request, lambda: _write(store, graph, given, request.method == "PUT"))
+    created = await answer_in_thread(request, lambda: _write(store, graph, given, request.method == "PUT"))
     headers = {"Location": graph} if created else {}
     return Response(status_code=201 if created else 204, headers=headers)
 
@@ -119,7 +119,7 @@ def _unknown(graph: str) -> RequestError:
 def _graph_response(request: Request, store: Store, graph: str) -> Response:
     if not _exists(store, graph):
         raise _unknown(graph)
-    return triples_response(partial(store.to_text, graph=graph), accepted(request, TRIPLES))
+    return triples_response(partial(store.to_text, graph=graph), choose_format(request, TRIPLES))
 
 
 def _delete(store: Store, graph: str) -> Response:
@@ -180,8 +180,8 @@ async def inconsistencies(request: Request, store: Store, _: ServerLimits) -> Re
 
     Raise LimitError beyond the time limit of the store, and RequestError: E0694 (406).
     """
-    accepted(request, (_JSON,))
-    found = await answered(request, lambda: [each.to_dict() for each in justified(store.justifications())])
+    choose_format(request, (_JSON,))
+    found = await answer_in_thread(request, lambda: [each.to_dict() for each in justified(store.justifications())])
     headers = {"Cache-Control": "no-store"}
     return Response(json.dumps(found, ensure_ascii=False), media_type=_JSON.media_type, headers=headers)
 
@@ -205,7 +205,7 @@ async def update(request: Request, store: Store, limits: ServerLimits) -> Respon
     if chosen and any(word.is_keyword("USING", "WITH") for word in found):
         hint = f"leave out {' and '.join(_GRAPHS)}, or USING and WITH"
         raise bad_request("both the request and its update name graphs", hint)
-    await answered(request, lambda: store.update(text, base=base_of(request), timeout=limits.timeout, **chosen))
+    await answer_in_thread(request, lambda: store.update(text, base=base_of(request), timeout=limits.timeout, **chosen))
     return Response(status_code=204)
 
 

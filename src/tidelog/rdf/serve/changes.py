@@ -22,7 +22,7 @@ from tidelog.io.relation import Relation, sorted_rows
 from tidelog.rdf.store import Store
 from tidelog.serve.events import NOTHING, SILENCE, Feed, event
 from tidelog.serve.problems import RequestError
-from tidelog.serve.requests import MediaFormat, ServerLimits, accepted
+from tidelog.serve.requests import MediaFormat, ServerLimits, choose_format
 from tidelog.workspace.change import RelationChange
 
 _EVENTS = MediaFormat("text/event-stream", "events")
@@ -48,7 +48,7 @@ class ViewFeeds:
 
         Raise RequestError: E0601 (404) for an unknown view, E0694 (406).
         """
-        accepted(request, (_EVENTS,))
+        choose_format(request, (_EVENTS,))
         name = request.path_params["name"]
         await run_in_threadpool(_view, store, name)
         headers = {"Cache-Control": "no-store"}

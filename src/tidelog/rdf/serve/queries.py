@@ -32,7 +32,7 @@ from tidelog.rdf.sparql.processes import QueryProcess, too_large, too_long
 from tidelog.rdf.sparql.texts import is_query, query_errors
 from tidelog.rdf.store import Store
 from tidelog.serve.problems import RequestError, bad_request, client_leaves
-from tidelog.serve.requests import MediaFormat, ServerLimits, accepted, base_of, graphs, of_address, operation
+from tidelog.serve.requests import MediaFormat, ServerLimits, base_of, choose_format, graphs, of_address, operation
 
 # --- formats ---------------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ _:dataset a sd:Dataset ; sd:defaultGraph [ a sd:Graph ] .
 def service_description(request: Request, graphs: Iterable[str]) -> Response:
     """Return the description: addresses, languages, formats and graphs. Raise RequestError: E0692 for a wrong header
     Host, E0694 (406)."""
-    format = accepted(request, TRIPLES)
+    format = choose_format(request, TRIPLES)
     iris = [INFERRED, *(name for name in graphs if not name.startswith("_:"))]
     named = "".join(f"_:dataset sd:namedGraph [ a sd:NamedGraph ; sd:name <{iri}> ] .\n" for iri in iris)
     prefixes = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in _PREFIXES.items())
@@ -393,7 +393,7 @@ def _formats(request: Request) -> tuple[dict[str, MediaFormat], dict[str, Reques
     found, refused = {}, {}
     for form, formats in _FORMATS.items():
         try:
-            found[form] = accepted(request, formats)
+            found[form] = choose_format(request, formats)
         except RequestError as error:
             if error.status != 406:
                 raise

@@ -172,7 +172,7 @@ class ShapeVerbs(SparqlVerbs):
         Raise DataError as `insert`, and E0674 for shapes that are ill-formed; UsageError (E0663: the name is taken,
         E0675: beyond SHACL).
         """
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             refuse_wrong(name)
             refuse_taken(name, self._database.program)
             inferred, strict = flag("inferred", inferred), flag("strict", strict)
@@ -214,7 +214,7 @@ class ShapeVerbs(SparqlVerbs):
 
         Raise UsageError (E0601) if there are no such shapes.
         """
-        with self._using(), reading_within_memory:
+        with self._hold_turn(), reading_within_memory:
             relations = self._database.workspace.committed.checked.relations
             there = [
                 name for name, each in relations.items() if tuple(column.name for column in each.columns) == COLUMNS

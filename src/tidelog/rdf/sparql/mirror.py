@@ -119,7 +119,7 @@ class Mirror:
         self._count = 0
         triples.dictionary.hold(self)
 
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+    def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the noted words, which the dictionary keeps."""
         yield from ((COLUMNS, words) for words in self._noted)
         yield from ((QUAD_COLUMNS, words) for words in self._rows)

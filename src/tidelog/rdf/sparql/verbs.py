@@ -164,7 +164,7 @@ class SparqlVerbs(TripleVerbs):
         mirror = self._mirror_for(inferred=inferred)
         copy = mirror.fresh(union)
         if copy is None:
-            with self._using(), changing_within_memory:
+            with self._hold_turn(), changing_within_memory:
                 copy = mirror.share(union)
         try:
             yield copy
@@ -216,7 +216,7 @@ class SparqlVerbs(TripleVerbs):
         given: object = text
         if not isinstance(given, str):
             raise wrong_argument("a view", "the text of a SELECT or CONSTRUCT in SPARQL", text)
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             rules = program(name, text, self._declared_prefixes)
             refuse_taken(name, self._database.program)
             if f"{GRAPH}(" in rules:
@@ -231,7 +231,7 @@ class SparqlVerbs(TripleVerbs):
 
         Raise UsageError (E0601) if there is no such view, ProgramError if rules or other views read it.
         """
-        with self._changing(), changing_within_memory:
+        with self._hold_change_turn(), changing_within_memory:
             workspace = self._database.workspace
             workspace.remove_relations(*parts(name, workspace.program))
 

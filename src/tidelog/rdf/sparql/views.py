@@ -22,7 +22,7 @@ from typing import Any
 
 from tidelog.database.database import Database
 from tidelog.errors import Problem, UsageError, quote, quote_name
-from tidelog.functions.callables import GivenAggregate, marked
+from tidelog.functions.callables import GivenAggregate, collect_functions
 from tidelog.functions.importing import Library
 from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.names import COLON, TRIPLE
@@ -368,7 +368,7 @@ def with_functions(text: str, database: Database, functions: tuple[Callable[...,
     """Return rules with declarations of those functions that they call, which the database then has. The functions are
     marked by `tidelog.functor` or `tidelog.aggregate`."""
     lines = []
-    for function, given in zip(functions, marked(functions), strict=True):
+    for function, given in zip(functions, collect_functions(functions), strict=True):
         if not isinstance(given, Library) and given.name in text:
             own = database.workspace.given
             if given.name not in {**own.functions, **own.aggregates}:

@@ -24,7 +24,7 @@ import numpy
 from pyspark.sql import SparkSession
 
 from tidelog.common.arrays import Words
-from tidelog.durable.files import damaged
+from tidelog.durable.files import damage_error
 from tidelog.durable.remote import TakenOverError
 from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.functions.callables import Named
@@ -161,7 +161,7 @@ class PartitionedEngine:
                 raise FileNotFoundError(min(missing))
             self.clean()
         except (wire.DamagedError, FileNotFoundError) as error:
-            raise damaged(self.folder.address, str(error)) from error
+            raise damage_error(self.folder.address, str(error)) from error
 
     # --- epochs ----------------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class PartitionedEngine:
         self.owner.check()
         changes = {program.candidates.get(name, name): change for name, change in changes.items()}
         self._check_program(program)
-        self.functions |= {name: given_of(each).named for name, each in program.functors.items()}
+        self.functions |= {name: given_of(each).importable_form for name, each in program.functors.items()}
         count = self.counting.next(self.committed.partitions, self.executors.slots())
         epoch = Attempt(self, program, watch, choice, count)
         with changing_within_memory, Deferring() as interrupts:

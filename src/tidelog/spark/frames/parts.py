@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.durable.files import Files, checksum, damaged
+from tidelog.durable.files import Files, checksum, damage_error
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import Problem, UsageError
@@ -84,16 +84,16 @@ def check_shared(session: SparkSession, folder: str) -> None:
         failed = ""
         try:
             with closing(files_at(folder)) as files:
-                token = files.read(asked)
+                token = files.read_bytes(asked)
                 failed = "" if asked == f"probe-{token.decode()}" else "there is another one"
                 if not failed:
-                    files.put(f"{asked}-{number}", token)
+                    files.write_bytes(f"{asked}-{number}", token)
         except OSError as error:
             failed = error.strerror or str(error) or type(error).__name__
         return socket.gethostname(), failed
 
     with closing(files_at(folder)) as files:
-        files.put(asked, token.encode())
+        files.write_bytes(asked, token.encode())
         try:
             with step("check that executors share a folder"):
                 answers = results_of_tasks(session, tasks, answer)
@@ -102,7 +102,7 @@ def check_shared(session: SparkSession, folder: str) -> None:
                     message = f"the driver wrote a file there that an executor on {host} cannot read: {failed}"
                     raise _not_shared(folder, message)
                 written = f"{asked}-{number}"
-                if files.kind(written) != "file" or files.read(written) != token.encode():
+                if files.kind(written) != "file" or files.read_bytes(written) != token.encode():
                     raise _not_shared(folder, f"an executor on {host} wrote a file there that the driver cannot read")
         finally:
             with suppress(OSError):
@@ -123,13 +123,13 @@ def parts_frame(session: SparkSession, folder: PartFolder) -> DataFrame:
         for part in folder.parts:
             there = found.get(part.name, part)
             if there != part:
-                raise damaged(f"{place}/{part.name}", there if isinstance(there, str) else "the checksum is wrong")
+                raise damage_error(f"{place}/{part.name}", there if isinstance(there, str) else "the checksum is wrong")
     with files_at(place).open(names[0]) as file:
         schema = parquet.read_schema(file)
 
     def read_files(number: int) -> Iterator[pa.RecordBatch]:
         for name in names[number::tasks]:
-            with parquet.ParquetFile(pa.BufferReader(files_at(place).read(name))) as file:
+            with parquet.ParquetFile(pa.BufferReader(files_at(place).read_bytes(name))) as file:
                 yield from file.iter_batches()
 
     return frame_of_tasks(session, tasks, schema, read_files)
@@ -138,7 +138,7 @@ def parts_frame(session: SparkSession, folder: PartFolder) -> DataFrame:
 def look_at(place: str, name: str) -> FilePart | str:
     """Return a file of a folder as it is there, or why it cannot be read."""
     try:
-        data = files_at(place).read(name)
+        data = files_at(place).read_bytes(name)
         return FilePart(name, parquet.read_metadata(pa.BufferReader(data)).num_rows, checksum(data))
     except MemoryError:
         raise

@@ -208,7 +208,7 @@ class _Run:
             sources = self.sources()
             checked = check_sources(sources) if sources else []
         try:
-            with self.stage("facts"), report_job_errors(), db.workspace.dictionary.reading():
+            with self.stage("facts"), report_job_errors(), db.workspace.dictionary.hold_words():
                 db.add_pending(self.changes(checked))
             start = time.perf_counter()
 

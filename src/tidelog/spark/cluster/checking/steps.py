@@ -166,7 +166,7 @@ def perform(task: Task) -> Any:
     folder = Folder(task.folder)
     functions = GivenFunctions()
     for function in task.functions:
-        functions.put(function.given("an executor"))
+        functions.replace(function.resolve("an executor"))
     at, name, work, timeout = task.arguments
     plan: CheckPlan = wire.loads(folder.read(at), functions)
     dictionary = Dictionary(plan.records)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 
 from tidelog.common.arrays import Words
-from tidelog.durable.files import checksum_of, damaged
+from tidelog.durable.files import checksum_of, damage_error
 from tidelog.errors import InternalError, Problem
 from tidelog.functions.callables import GivenFunctions, Named
 from tidelog.limits.watch import Watch
@@ -122,7 +122,7 @@ class Partition:
         sys.path += [each for each in task.paths if each not in sys.path]
         for function in task.functions:
             if self.functions.get(function.name) != function:
-                self.given.put(function.given("an executor"))
+                self.given.replace(function.resolve("an executor"))
                 self.functions[function.name] = function
 
     def load(self, saved: Saved) -> None:
@@ -132,12 +132,12 @@ class Partition:
         assert self.plan is not None
         with self.folder.open(saved.file) as file:
             if checksum_of(file) != saved.checksum:
-                raise damaged(self.folder.address, f"the checksum of {saved.file} is another")
+                raise damage_error(self.folder.address, f"the checksum of {saved.file} is another")
             file.seek(0)
             checkpoint = Checkpoint(Path(self.folder.address, saved.file), file)
             found = checkpoint.restore(self.program, self.dictionary, hidden_facts=True)
         if found is None:
-            raise damaged(self.folder.address, f"{saved.file} is of another version of tidelog")
+            raise damage_error(self.folder.address, f"{saved.file} is of another version of tidelog")
         self.engine = found
         self.established = frozenset(self.plan.routes().values())
 

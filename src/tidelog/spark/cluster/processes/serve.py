@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from tidelog.common.arrays import Words
-from tidelog.durable.files import damaged
+from tidelog.durable.files import damage_error
 from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster.checking import steps
 from tidelog.spark.cluster.exchange import wire
@@ -142,7 +142,7 @@ class Keeper:
         try:
             return self._answer(task)
         except wire.DamagedError as error:
-            raise damaged(task.folder, str(error)) from error
+            raise damage_error(task.folder, str(error)) from error
 
     def _answer(self, task: Task) -> Any:
         if task.what == "round":
@@ -195,7 +195,7 @@ class Keeper:
             except FileNotFoundError:
                 raise ended_frame_error() from None
             except wire.DamagedError as error:
-                raise damaged(task.folder, str(error)) from error
+                raise damage_error(task.folder, str(error)) from error
         name, copy, replicated, epoch = task.arguments
         if task.what == "rows":
             found = self.partition.rows(copy, replicated)
