@@ -93,5 +93,6 @@ def process(folder: Path) -> Run:
 
 
 def without_progress(text: str) -> str:
-    """Return an output without the lines of progress, which a busy machine has where others have none."""
-    return re.sub(r"^tidelog: .* has run for .*\n", "", text, flags=re.M)
+    """Return an output without the lines of progress, which a busy machine has where others have none, and without that
+    about kernels, which a machine has once."""
+    return re.sub(r"^tidelog(: .* has run for | compiles its kernels).*\n", "", text, flags=re.M)
