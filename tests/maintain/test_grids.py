@@ -16,6 +16,7 @@ from tidelog.maintain import threads
 from tidelog.storage import grids
 from tidelog.storage.grids import make_grid
 from tidelog.storage.memory import Block
+from tidelog.storage.room import Room
 from tidelog.storage.stored import StoredRelation
 
 DENSE = """
@@ -88,6 +89,16 @@ def test_words_of_64_bits(early: list[int]) -> None:
     assert made
     wide = views(facts, 60, maintain=False)
     assert {pair for pair in wide["sg"] if pair[0] != 1 << 40} == found["sg"]
+
+
+def test_memory_that_is_short_is_left_to_relations(early: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = graph(25, 8)
+    found = views(facts, 60, maintain=False)
+    assert early
+    early.clear()
+    monkeypatch.setattr(Room, "fits", lambda self, more: False)
+    assert views(facts, 60, maintain=False) == found
+    assert not early
 
 
 def test_derivations_that_are_counted_need_their_rows(early: list[int]) -> None:

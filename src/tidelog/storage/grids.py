@@ -46,13 +46,13 @@ class Grids:
                 self._make(stored, derivations)
 
     def _make(self, stored: StoredRelation, derivations: int) -> None:
-        """Give a relation a grid of all values so far, unless it has one or that is too large for so many
-        derivations."""
+        """Give a relation a grid of all values so far, unless it has one, or that is too large for so many derivations
+        or for the memory that is left."""
         least, most = stored.extremes()
         height, breadth = (int(word) + 1 for word in most)
         if least.min() < 0 or height * breadth > min(_BITS * derivations, _MOST_BITS):
             return
-        if self._grids.get(stored.number) == (height, breadth):
+        if self._grids.get(stored.number) == (height, breadth) or not stored.catalog.room.fits(height * breadth // 8):
             return
         block = make_grid(stored, height, breadth)
         self._grids[stored.number] = height, breadth

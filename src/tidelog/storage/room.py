@@ -74,16 +74,17 @@ class Room:
     def has(self, more: int) -> bool:
         """Return True if there are so many bytes, or can be: cold arrays move into files before others. The room has a
         `folder`."""
-        if more < _LEAST or self._fits(more):
+        if more < _LEAST or self.fits(more):
             return True
         if self._cold is not None and self._thread == threading.get_ident():
             for each in self._cold():
                 each.spill()
-                if self._fits(more):
+                if self.fits(more):
                     return True
         return False
 
-    def _fits(self, more: int) -> bool:
+    def fits(self, more: int) -> bool:
+        """Return True if the process may have so many bytes more, and some beside them."""
         most = self._most()
         return most is None or resident() + more <= most * _SHARE
 
