@@ -201,7 +201,7 @@ def spilling(patch: pytest.MonkeyPatch, seed: int) -> list[int]:
     small_blocks(patch)
     rng, sizes = random.Random(seed), list[int]()
     patch.setattr(room, "_LEAST", 0)
-    patch.setattr(Room, "_fits", lambda self, more: rng.random() < 0.5)
+    patch.setattr(Room, "fits", lambda self, more: rng.random() < 0.5)
     file = Room.file
 
     def noted(self: Room, size: int) -> SpillFile:

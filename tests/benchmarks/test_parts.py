@@ -190,7 +190,7 @@ def test_memory_counts_rows_and_index(arity: int) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", spilling.PROGRAMS)
 def test_spilling_has_the_tuples_of_an_evaluation_in_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.storage.room.Room._fits", lambda self, more: False)
+    monkeypatch.setattr("tidelog.storage.room.Room.fits", lambda self, more: False)
     program = spilling.PROGRAMS[name][0]
     inside = spilling.evaluation(program, 700, 1_000, None)
     measured = spilling.evaluation(program, 700, 1_000, 10**9)

@@ -78,7 +78,7 @@ def ring(db: tidelog.Database, nodes: int = 400) -> None:
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """No array of some kilobytes fits into memory."""
     monkeypatch.setattr(room, "_LEAST", 1 << 16)
-    monkeypatch.setattr(Room, "_fits", lambda self, more: False)
+    monkeypatch.setattr(Room, "fits", lambda self, more: False)
 
 
 # --- what a user sees ------------------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ SPILLED = """
 import os, signal, sys, tidelog
 from tidelog.storage import room
 from tidelog.storage.room import Room
-room._LEAST, Room._fits = 1 << 16, lambda self, more: False
+room._LEAST, Room.fits = 1 << 16, lambda self, more: False
 db = tidelog.connect()
 db.options(spill=sys.argv[1], closures=False)
 db.load(sys.argv[2])
