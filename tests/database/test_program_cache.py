@@ -383,7 +383,7 @@ def test_machine_code_is_loaded_at_once_where_python_took_long(monkeypatch: pyte
         monkeypatch.setattr(calling, "_pace", calling._Pace())
         program = programs.Demanded(text, GivenFunctions())
         _ = program.as_written
-        with program.experience.record_evaluation(facts):
+        with program.evaluation_note.record_evaluation(facts):
             found = calling._pace.stage
             calling.expect(int(seconds / calling.A_STEP))
         return found

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tidelog.spark import SparkDatabase
     from tidelog.spark.change import SparkChange
     from tidelog.workspace.change import Change
-    from tidelog.workspace.programs import Demanded, Experience
+    from tidelog.workspace.programs import Demanded, EvaluationNote
 
 
 def add(commands: Commands) -> None:
@@ -103,9 +103,9 @@ def execute(arguments: argparse.Namespace) -> int:
             db.options(maintain=False)
         if arguments.profile is not None:
             db.options(profile=True)
-        found, experience = _load(db, arguments)
+        found, note = _load(db, arguments)
         stack.enter_context(freeze_present())  # A program may be a million objects, and all of them stay.
-        change = _commit(db, experience)
+        change = _commit(db, note)
         report = change.report
         if arguments.check:
             db.check()
@@ -129,7 +129,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> tuple[list[Problem], Experience]:
+def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> tuple[list[Problem], EvaluationNote]:
     """Load the program and its facts; return the warnings, and what earlier runs have seen of it.
 
     Nothing keeps the forms of the program that are not evaluated, which may take hundreds of megabytes.
@@ -150,17 +150,17 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> tuple[
     read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), relations_needed(db.program), warns=warns)
     if isinstance(db, tidelog.Database) and arguments.explain is None:
         load_by_sizes(db, program)
-    return found, program.experience
+    return found, program.evaluation_note
 
 
-def _commit(db: Database | SparkDatabase, experience: Experience) -> Change | SparkChange:
+def _commit(db: Database | SparkDatabase, note: EvaluationNote) -> Change | SparkChange:
     """Commit the facts of a program, with machine code from the start where that paid before."""
     import tidelog
 
     if not isinstance(db, tidelog.Database):
         return db.commit()
     facts = sum(len(words) for _, _, words in db.workspace.facts)
-    with experience.record_evaluation(facts):
+    with note.record_evaluation(facts):
         return db.commit()
 
 

@@ -37,6 +37,8 @@ PLAIN, KEPT, COMPILED = range(3)
 PATIENCE, PATIENCE_IF_COLD, LONGEST = 0.4, 1.0, 20.0
 """Seconds for which Python runs kernels in a process: as long as loading them takes; if they were never compiled, until
 they are in the background; and until they are compiled here, as long as that takes."""
+LONG = round(PATIENCE / A_STEP) + 1
+"""Steps that take Python longer than machine code takes to load."""
 _BETWEEN_LOOKS = 0.1
 """Seconds after which a kernel is looked for that is compiled in the background."""
 
@@ -89,11 +91,6 @@ def expect(steps: int) -> None:
     """Note that kernels will be called for so many rows, or other steps, which may be too many for Python."""
     if steps > FEW:
         _pace.due = max(_pace.due, _pace.spent + steps * A_STEP)
-
-
-def expect_long() -> None:
-    """Note that Python would take long over the kernels that will be called."""
-    _pace.due = max(_pace.due, PATIENCE + A_STEP)
 
 
 def takes_long() -> bool:

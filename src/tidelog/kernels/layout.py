@@ -42,7 +42,7 @@ R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed:
 R_WAITING = 40  # address of rows that wait for their insertion, 0 where rows are inserted at once
 R_WAITING_N = 41  # how many wait
 R_WAITING_ROOM = 42  # how many can
-R_GRID = 43  # address of the grid of a dense relation of pairs, 0 where there is none: the fields below
+R_GRID = 43  # address of the grid (fields below) of a dense relation of pairs, 0 without a grid
 R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""

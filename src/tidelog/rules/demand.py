@@ -199,8 +199,6 @@ def _demands_of(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
     variables, then atoms of relations on demand, then all others."""
     waiting = [literal for literal in rule.body if not (isinstance(literal, CoreAtom) and literal.negated)]
     left = sum(isinstance(literal, CoreAtom) and literal.relation in bound for literal in waiting)
-    if not left:
-        return
     known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
     names = {variable for literal in known for variable in variables_of(literal)}
     while left:

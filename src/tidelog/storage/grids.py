@@ -31,10 +31,8 @@ class Grids:
         self._before = [stored.fields[layout.R_EMITTED] for stored in self._pairs]
         self._next = [_REPEATED * _LEAST] * len(self._pairs)
         """The derivations of each relation at which it is looked at."""
-        self._grids: dict[int, tuple[int, int]] = {}
-        """The height and the breadth of the last grid of a relation, by its number."""
-        self._blocks: list[Block] = []
-        """All that have been made: threads may still use an earlier one."""
+        self._grids: dict[tuple[int, int, int], Block] = {}
+        """All that have been made, by relation, height and breadth: threads may still use an earlier one."""
 
     def look(self) -> None:
         """Give those relations grids that have become dense."""
@@ -52,12 +50,10 @@ class Grids:
         height, breadth = (int(word) + 1 for word in most)
         if least.min() < 0 or height * breadth > min(_BITS * derivations, _MOST_BITS):
             return
-        if self._grids.get(stored.number) == (height, breadth) or not stored.catalog.room.fits(height * breadth // 8):
-            return
-        block = make_grid(stored, height, breadth)
-        self._grids[stored.number] = height, breadth
-        self._blocks.append(block)
-        stored.fields[layout.R_GRID] = block.address
+        key = stored.number, height, breadth
+        if key not in self._grids and stored.catalog.room.fits(height * breadth // 8):
+            block = self._grids[key] = make_grid(stored, height, breadth)
+            stored.fields[layout.R_GRID] = block.address
 
     def end(self) -> None:
         """Take the grids away."""

@@ -37,7 +37,7 @@ from tidelog.common.collecting import old_at_once
 from tidelog.durable.local import LocalFiles
 from tidelog.errors import Problem
 from tidelog.functions.callables import GivenFunctions
-from tidelog.kernels.calling import expect_long, takes_long
+from tidelog.kernels.calling import LONG, expect, takes_long
 from tidelog.language import Checker
 from tidelog.language.check import CheckerState
 from tidelog.language.consulted import Consulted, digest
@@ -161,9 +161,9 @@ class Demanded:
         return found
 
     @property
-    def experience(self) -> Experience:
-        """What processes have seen of the evaluation of this program, if the program is kept."""
-        return Experience(self._text, self._given, self._consulted if self._is_kept else None)
+    def evaluation_note(self) -> EvaluationNote:
+        """The note beside the program, which later runs read. A program that is not kept has none."""
+        return EvaluationNote(self._text, self._given, self._consulted if self._is_kept else None)
 
     def form(self, relations: frozenset[str] = frozenset()) -> Reading:
         """Return the form in which these relations are derived on demand."""
@@ -175,7 +175,7 @@ class Demanded:
 
 
 @dataclass(frozen=True)
-class Experience:
+class EvaluationNote:
     """How many facts of a program were too many for Python. It keeps no form of the program."""
 
     text: ProgramText
@@ -190,7 +190,7 @@ class Experience:
         found = None if self.consulted is None else _find(self.text, self.given, _WORK)
         is_known = found is not None and found[0] <= 2 * facts
         if is_known:
-            expect_long()
+            expect(LONG)
         yield
         if self.consulted is not None and not is_known and takes_long():
             _keep(self.text, self.consulted, facts, _WORK)
