@@ -264,5 +264,5 @@ def test_packages_that_are_missing(
 
 
 def test_spark_is_not_needed() -> None:
-    code = "import sys, tidelog.demo.edge; print(*{'pyspark', 'numba', 'pandas'} & set(sys.modules))"
+    code = "import sys, tidelog.demo.edge; print(*{'pyspark', 'numba', 'llvmlite', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -47,23 +47,23 @@ def test_a_kernel_is_machine_code_once_it_is_there(
     assert caplog.text.count("in the background") == 1
     assert (stages, kernel._run) == ([KEPT], kernel._begin)
     assert wait_for(pace.compiler) == 0
-    assert len(list(tmp_path.rglob("words.mix-*.nbc"))) == 1
+    assert len(list(tmp_path.rglob("words.mix-*.kernel"))) == 1
     assert kernel(5) == expected
-    assert kernel._run is kernel.dispatcher
+    assert kernel.is_machine_code
     assert pace.follow() == KEPT
     assert stages == [KEPT, KEPT]  # What an epoch is undone with has to be machine code as well.
-    assert len(list(tmp_path.rglob("words.mix-*.nbc"))) == 1  # It was loaded.
+    assert len(list(tmp_path.rglob("words.mix-*.kernel"))) == 1  # It was loaded.
 
 
-def test_arrays_are_asked_for_by_their_types(pace: calling._Pace, tmp_path: Path) -> None:
+def test_arrays_are_named_by_their_types(pace: calling._Pace, tmp_path: Path) -> None:
     arguments: Any = numpy.array([4, -7, 9], numpy.int32), 0, numpy.int64(3)
-    pace.compiler.request(LAST_OF.function, arguments)
+    pace.compiler.request(LAST_OF.function, ("int32 1", "int64", "int64"))
     assert wait_for(pace.compiler) == 0
-    compiled = sorted(tmp_path.rglob("*.nbc"))
+    compiled = sorted(tmp_path.rglob("*.kernel"))
     assert compiled
     kernel: Any = Kernel(LAST_OF.function)
-    assert kernel.dispatcher(*arguments) == kernel.plain(*arguments)
-    assert sorted(tmp_path.rglob("*.nbc")) == compiled
+    assert kernel.machine_code(*arguments) == kernel.plain(*arguments)
+    assert sorted(tmp_path.rglob("*.kernel")) == compiled
 
 
 def test_without_another_process_python_goes_on(pace: calling._Pace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_what_could_not_be_kept_is_not_compiled(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    pace.compiler.request(MIX.function, (5,))
+    pace.compiler.request(MIX.function, ("int64",))
     assert pace.compiler._process is None
 
 

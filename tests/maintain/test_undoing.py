@@ -9,14 +9,14 @@ import pytest
 
 FAILING = """
 import tidelog
-from tidelog.kernels.cache import KernelCache
+from tidelog.kernels.calling import Kernel
 from tidelog.maintain.epoch import EpochState
 
-late, taking_back, load, undo = [], [], KernelCache.load_overload, EpochState.undo
+late, taking_back, load, undo = [], [], Kernel.ready, EpochState.undo
 
 def loaded(self, *arguments):
     if taking_back:
-        late.append(self._name)
+        late.append(self.name)
     return load(self, *arguments)
 
 def undone(self):
@@ -24,7 +24,7 @@ def undone(self):
     undo(self)
     taking_back.clear()
 
-KernelCache.load_overload, EpochState.undo = loaded, undone
+Kernel.ready, EpochState.undo = loaded, undone
 db = tidelog.connect()
 db.rules.add({program!r})
 db.options(strategy="update")

@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run programs that need all kernels, in processes of their own; return 1 if one of them fails."""
     from tidelog.cli.warming import PARTS, run
-    from tidelog.kernels.places import folder_of_kernels
+    from tidelog.kernels.places import SUFFIX, folder_of_kernels
     from tidelog.maintain.threads import cores
 
     if arguments.parts is not None:
@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if not _run_parts(len(PARTS), arguments.jobs or cores()):
         return 1
     folder = folder_of_kernels()
-    sizes = [file.stat().st_size for file in folder.glob("*.nbc")]
+    sizes = [file.stat().st_size for file in folder.glob(f"*{SUFFIX}")]
     seconds = round(time.perf_counter() - started, 3)
     if arguments.json:
         print_json({"ok": True, "folder": folder, "kernels": len(sizes), "bytes": sum(sizes), "seconds": seconds})

@@ -1,7 +1,7 @@
 """Kernels that another process compiles, while Python runs them in this one.
 
-The other process gets one request after the other by its standard input, a kernel and arguments like those that it is
-called with, and ends once there are no more. What it compiles goes to the folder of `places`, where `calling` finds it.
+The other process gets one request after the other by its standard input, a kernel and the kinds of its arguments,
+and ends once there are no more. What it compiles goes to the folder of `places`, where `calling` finds it.
 It may live some twenty seconds longer than the process that has asked, whose successor needs the same kernels.
 """
 
@@ -14,11 +14,9 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
-
-import numpy
 
 from tidelog.kernels.places import folder_of_kernels, use_folder
 
@@ -32,14 +30,13 @@ class BackgroundCompiler:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def request(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Let the kernel of a function be compiled for the types of these arguments, if there is a place for it."""
+    def request(self, function: Callable[..., Any], kinds: tuple[str, ...]) -> None:
+        """Let the kernel of a function be compiled for arguments of these kinds, if there is a place for it."""
         folder = folder_of_kernels()
         use_folder(folder)
         if not os.access(folder, os.W_OK):
             return
-        examples = [each[:0].copy() if isinstance(each, numpy.ndarray) else type(each)() for each in arguments]
-        text = pickle.dumps((function.__module__, function.__name__, examples))
+        text = pickle.dumps((function.__module__, function.__name__, kinds))
         with self._lock, suppress(OSError):
             if self._process is None:
                 self._process = self._begin()
@@ -63,13 +60,10 @@ class BackgroundCompiler:
 
 def compile_requested() -> None:
     """Compile what is requested by standard input."""
-    from numba import typeof
-
     with suppress(EOFError):
         while True:
-            module, name, examples = pickle.load(sys.stdin.buffer)
-            kernel = getattr(importlib.import_module(module), name)
-            kernel.dispatcher.compile(tuple(map(typeof, examples)))
+            module, name, kinds = pickle.load(sys.stdin.buffer)
+            getattr(importlib.import_module(module), name).ready(kinds)
 
 
 if __name__ == "__main__":

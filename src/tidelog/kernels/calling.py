@@ -1,6 +1,6 @@
 """Kernels run in Python as long as there is little to do, and then as machine code.
 
-To compile what a first join needs takes some twenty seconds, and to load what was compiled a third of one, and 130 MB.
+To compile what a first join needs takes some twenty seconds, and to load what was compiled a tenth of one, and 50 MB.
 Python needs microseconds where machine code needs nanoseconds, so that it is done sooner with a few hundred rows.
 Kernels therefore begin in Python. Once there are many rows (`expect`) or Python has run for long, they are loaded, or
 compiled by a process in the background if they never were; with very many rows they are compiled here. Later calls are
@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ A_STEP = 1.2e-5
 FEW = 1_000
 """Bindings, or other steps, after which a kernel in Python returns, so that machine code can continue."""
 PLAIN, KEPT, COMPILED = range(3)
-PATIENCE, PATIENCE_IF_COLD, LONGEST = 0.4, 1.0, 20.0
+PATIENCE, PATIENCE_IF_COLD, LONGEST = 0.1, 1.0, 20.0
 """Seconds for which Python runs kernels in a process: as long as loading them takes; if they were never compiled, until
 they are in the background; and until they are compiled here, as long as that takes."""
 LONG = round(PATIENCE / A_STEP) + 1
@@ -117,7 +118,10 @@ class Kernel:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
+        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
         self._run = self._begin
+        self._codes: dict[int, Callable[..., Any]] = {}
+        """Machine code by the size of the last argument's words, in bytes; 0 if it has none."""
         self._looked = -inf
         """When the kernel was last looked for, by the monotonic clock."""
         self._is_requested = False
@@ -133,13 +137,32 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The kernel as numba has it."""
-        return loading(self._compiled)
+        """The kernel as numba has it, to be compiled."""
+        from tidelog.kernels.native import dispatcher
 
-    def _compiled(self) -> Any:
-        from tidelog.kernels.native import compiled
+        return dispatcher(self.function)
 
-        return compiled(self.function)
+    def machine_code(self, *arguments: Any) -> Any:
+        """Run machine code. That differs by the words of the last argument, and by nothing else."""
+        size = getattr(arguments[-1], "itemsize", 0)
+        if size not in self._codes:
+            with _loading:
+                if size not in self._codes:
+                    self._codes[size] = loading(self.ready, tuple(map(_kind_of, arguments)))
+        return self._codes[size](*arguments)
+
+    def ready(self, kinds: tuple[str, ...]) -> Callable[..., Any]:
+        """Return machine code for arguments of these kinds: find it, or compile and keep it."""
+        from tidelog.kernels import cache
+        from tidelog.kernels.loader import load
+
+        code = cache.find(self.name, kinds)
+        if code is None:
+            from tidelog.kernels.native import compiled
+
+            code = compiled(self.dispatcher, kinds)
+            cache.keep(self.name, code)
+        return load(self.name, code)
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
@@ -157,9 +180,9 @@ class Kernel:
 
     def _is_kept(self) -> bool:
         """Return True if a process has compiled the kernel before, or the package brings its code."""
-        from tidelog.kernels.places import folder_in_package, folder_of_kernels
+        from tidelog.kernels.places import SUFFIX, folder_in_package, folder_of_kernels
 
-        pattern = f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}-*.nbi"
+        pattern = f"{self.name}-*{SUFFIX}"
         return any(any(folder.glob(pattern)) for folder in (folder_of_kernels(), folder_in_package()))
 
     def _is_there(self, arguments: Sequence[Any]) -> bool:
@@ -173,13 +196,13 @@ class Kernel:
         self._looked = now
         if not self._is_requested and _pace.due > PATIENCE_IF_COLD:
             self._is_requested = True
-            _pace.compiler.request(self.function, arguments)
+            _pace.compiler.request(self.function, tuple(map(_kind_of, arguments)))
         return False
 
     def _begin(self, *arguments: Any) -> Any:
         stage = _pace.follow()
         if stage == COMPILED or (stage == KEPT and self._is_there(arguments)):
-            self._run = self.dispatcher
+            self._run = self.machine_code
             return self._run(*arguments)
         started = time.thread_time()
         try:
@@ -188,6 +211,19 @@ class Kernel:
         finally:
             _pace.spent += time.thread_time() - started
             _pace.due = max(_pace.due, _pace.spent)
+
+
+_loading = threading.RLock()
+
+
+def _kind_of(argument: Any) -> str:
+    """Return the type of an argument as machine code knows it: "int64", or "int32 2" for an array of two dimensions."""
+    if isinstance(argument, numpy.ndarray):
+        return f"{argument.dtype} {argument.ndim}"
+    return str(argument.dtype) if isinstance(argument, numpy.generic) else _KINDS[type(argument)]
+
+
+_KINDS = {bool: "bool", int: "int64", float: "float64"}
 
 
 def in_python(kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
-"""Kernels as machine code: what the functions of `words` compile to, and numba's dispatcher of each kernel.
+"""What numba compiles kernels to, and what the functions of `words` become.
 
-This is the only module of kernels, with `cache`, that loads numba, which takes as long as a small program.
+This is the only module of kernels that loads numba, which takes as long as a small program.
 """
 
 from __future__ import annotations
@@ -17,12 +17,39 @@ from numba.core.typing.templates import infer_global, make_intrinsic_template
 from numba.extending import overload
 
 from tidelog.kernels import checked
-from tidelog.kernels.cache import cached
+from tidelog.kernels.cache import MachineCode
+from tidelog.kernels.compiling import before_compiling
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Return numba's dispatcher, which compiles a function when it is first called, or loads what was compiled."""
-    return cached(numba.njit(nogil=True)(function))
+def dispatcher(function: Callable[..., Any]) -> Any:
+    """Return numba's dispatcher of a kernel, which says when it compiles."""
+    made: Any = numba.njit(nogil=True)(function)
+    compile_for = made.compile
+
+    def compile_and_say(signature: Any) -> Any:
+        if signature not in made.overloads:
+            before_compiling()
+        return compile_for(signature)
+
+    made.compile = compile_and_say
+    return made
+
+
+def compiled(dispatcher: Any, kinds: tuple[str, ...]) -> MachineCode:
+    """Compile a kernel for arguments of these kinds."""
+    signature = tuple(map(_type_of, kinds))
+    dispatcher.compile(signature)
+    result = dispatcher.overloads[signature]
+    _, _, (file, _) = result.library.serialize_using_object_code()
+    environments = [result.environment, *result._find_referenced_environments()]
+    constants = {each.env_name: tuple(each.consts) for each in environments}
+    return MachineCode(kinds, result.fndesc.llvm_cpython_wrapper_name, constants, file)
+
+
+def _type_of(kind: str) -> Any:
+    name, _, dimensions = kind.partition(" ")
+    type = getattr(types, name)
+    return types.Array(type, int(dimensions), "C") if dimensions else type
 
 
 def kernel_type(dispatcher: Any) -> Any:

@@ -1,7 +1,7 @@
 """The folders of compiled kernels: one per state of the kernels' sources and per version of Python and numba.
 
-A folder can be copied, or be part of an image, and may be one that cannot be written. Code of another kind of processor
-is never loaded: numba keeps the codes of several in one folder. The time stamp of a folder is the time when a process
+A folder can be copied, or be part of an image, and may be one that cannot be written. It can have code for several
+kinds of processors. The time stamp of a folder is the time when a process
 last began to use it. The process that makes a new folder removes those that no process has used for long.
 
 A wheel made by `make wheel` has such a folder, too, with code for all processors of x86-64-v3 (Haswell, Zen and later).
@@ -25,8 +25,11 @@ LONG = 30 * 24 * 3600.0
 """Seconds."""
 
 
-_WITHOUT_KERNELS = ("background", "cache", "calling", "compiling", "places")
-"""Modules that have no influence on the machine code."""
+_WITHOUT_KERNELS = ("background", "calling", "compiling", "loader", "places")
+"""Modules that have no influence on the machine code, or on how it is kept."""
+
+SUFFIX = ".kernel"
+"""How the names of files of kernels end."""
 
 
 @functools.cache
@@ -65,7 +68,8 @@ def use_folder(folder: Path) -> None:
 def remove_unused(base: Path) -> None:
     """Remove the folders in `base` that no process has begun to use for long. What cannot be removed stays.
 
-    Several processes may do so at once. One that has run for longer does not miss its folder: numba makes it again.
+    Several processes may do so at once. One that has run for longer does not miss its folder: it makes that
+    again.
     """
     with suppress(OSError):
         for folder in base.glob("kernels-*"):
