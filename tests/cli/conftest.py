@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tidelog.cli import main
+from tidelog.cli.entry import main
 
 CLOSURE = """\
 .decl e(x: number, y: number)

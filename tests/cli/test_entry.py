@@ -84,7 +84,7 @@ def test_interruption_leaves_no_output(folder: Path) -> None:
     (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn((x + 1) % 1000000000000) :- n(x).\n")
     script = (
         "import os, signal, sys, threading, tidelog.database.database\n"
-        "from tidelog.cli import main\n"
+        "from tidelog.cli.entry import main\n"
         "commit = tidelog.database.database.Database.commit\n"
         "def interrupted(db):\n"
         "    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
@@ -151,7 +151,7 @@ def test_out_of_memory_is_a_limit(tidelog: Run, closure: Path, monkeypatch: pyte
 def test_few_searches_for_garbage(closure: Path) -> None:
     code = """
 import gc
-from tidelog.cli import main
+from tidelog.cli.entry import main
 phases = []
 gc.callbacks.append(lambda phase, info: phases.append(phase))
 main(["run", "closure.dl", "-D", "out"])

@@ -10,7 +10,7 @@ import pytest
 import tidelog
 from tests.explain.lean_checker import conclusions
 from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
-from tidelog.cli import main
+from tidelog.cli.entry import main
 
 GOAL = 'r("a", "d")'
 

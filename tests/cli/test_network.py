@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tidelog.cli import main
+from tidelog.cli.entry import main
 
 PROGRAM = """.decl link(@x: symbol, y: symbol)
 .decl reachable(@x: symbol, y: symbol)

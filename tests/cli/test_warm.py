@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.cli import main, warming
+from tidelog.cli import warming
+from tidelog.cli.entry import main
 from tidelog.kernels.calling import Kernel
 from tidelog.maintain import epoch
 
@@ -60,7 +61,10 @@ def test_the_parts_need_all_kernels_in_both_sizes(monkeypatch: pytest.MonkeyPatc
 def test_one_part_fills_the_folder_that_the_variable_names(tmp_path: Path) -> None:
     environment = os.environ | {"TIDELOG_CACHE_DIR": str(tmp_path), "TIDELOG_KERNELS": "auto"}
     environment.pop("NUMBA_CACHE_DIR", None)
-    code = "from tidelog.cli import main, warming;warming.PARTS = (); raise SystemExit(main(['warm', '--json']))"
+    code = (
+        "from tidelog.cli import warming; from tidelog.cli.entry import main;"
+        "warming.PARTS = (); raise SystemExit(main(['warm', '--json']))"
+    )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     document = json.loads(done.stdout)
     assert (document["kernels"], document["bytes"]) == (0, 0)

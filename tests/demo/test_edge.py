@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.demo.edge import documents, story
 from tidelog.demo.edge.documents import CONTROL, FARM
 from tidelog.demo.edge.networks import PROGRAM, Processes, Simulated, Traffic

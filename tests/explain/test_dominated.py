@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.cli import main
+from tidelog.cli.entry import main
 
 DISTANCES = """
 .decl e(x: symbol, y: symbol, w: number)

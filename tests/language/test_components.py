@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.language.syntax import CheckedProgram

@@ -11,7 +11,7 @@ from pathlib import Path
 EXTRAS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 FOR_DEVELOPERS = {"bench", "docs", "test"}
 
-CLI = "import sys; from tidelog.cli import main; sys.exit(main(sys.argv[1:]))"
+CLI = "import sys; from tidelog.cli.entry import main; sys.exit(main(sys.argv[1:]))"
 TABLE = "import tidelog; db = tidelog.connect(); db.load('.decl e(x: number) e(1).'); db.commit(); "
 WAYS_IN: dict[str, tuple[str, list[str], str, str]] = {
     # name: (missing module, arguments of the program, program, extra)

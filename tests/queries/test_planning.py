@@ -10,7 +10,7 @@ import pytest
 import tidelog
 from tests.client.test_explanations import behind_a_server
 from tests.queries.test_bodies import BODIES, PROGRAM
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.queries.answers import PlannedRule, QueryPlan, QueryStep
 
 

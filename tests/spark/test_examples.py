@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tidelog.cli import main
+from tidelog.cli.entry import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

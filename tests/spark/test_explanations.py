@@ -15,7 +15,7 @@ from tests.explain.test_blame import DECLARED, History
 from tests.explain.test_changes_of_mind import ABSENCES
 from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
 from tests.suite import FIRST_SEED
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.spark import SparkDatabase
 from tidelog.spark.cluster.engine import PartitionedEngine
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tidelog.cli import main
+from tidelog.cli.entry import main
 
 PROGRAM = """
 .decl e(x: symbol, y: symbol)

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tidelog.spark
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.spark.pipelines.toml_file import toml_hint
 
 PYTHON = re.compile(r"\bF\.\w|\.cast\(|\boptions\(|\bdb\.|\bSink\(|\bSource\(|\w=\[|\bpass\b|=…|\b\w+\(\)|\bstate=")

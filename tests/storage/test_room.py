@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.storage import room
 from tidelog.storage.memory import Block
 

@@ -22,7 +22,7 @@ from tests.depth import stride
 from tests.memory_stories import STORIES, try_all
 from tests.scripts import run, script_for
 from tests.suite import FIRST_SEED, chunks
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.limits.watch import Watch
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.protocol import EpochOptions

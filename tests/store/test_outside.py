@@ -18,7 +18,7 @@ import tidelog
 from tests.store.disks import WRITES, without_logs
 from tests.store.test_failing import filled
 from tests.store.test_folders import filled as filled_folder
-from tidelog.cli import main
+from tidelog.cli.entry import main
 from tidelog.errors import TidelogError, UsageError
 from tidelog.store import is_marked
 from tidelog.store.database import StoredDatabase

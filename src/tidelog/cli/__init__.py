@@ -1,5 +1,6 @@
 """The command line. A command has a function that adds it with its arguments, and one that does its work.
 
+    process     the process, which begins and ends
     entry       the parser; errors as messages, JSON and exit codes; tidelog completion SHELL
     run         tidelog run PROG.dl -F FACTS -D OUT
     check       tidelog check PROG.dl, or FOLDER
@@ -21,6 +22,6 @@
 Command modules import the engine inside of these functions, so that `tidelog --help` answers at once.
 """
 
-from tidelog.cli.entry import main, run_process
+from tidelog.cli.process import run_process
 
-__all__ = ["main", "run_process"]
+__all__ = ["run_process"]

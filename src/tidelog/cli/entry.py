@@ -7,14 +7,11 @@ standard error, or with `--json` to standard output as JSON. A traceback shows o
 from __future__ import annotations
 
 import argparse
-import atexit
 import errno
 import os
 import sys
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 from warnings import catch_warnings, simplefilter
 
 from tidelog.cli import apply, check, explain, network, programs, prompt, query, rdf, run, serve, spark, stores, warm
@@ -93,33 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         as_json = getattr(parsed, "json", False) and not _is_of_output(error)
         return _fail(_as_tidelog_error(error), as_json=as_json, every=getattr(parsed, "all_errors", False))
-
-
-def run_process() -> NoReturn:
-    """Run the command line of this process and end it with the exit code, without tearing the interpreter down.
-
-    A thread of Arrow may still hold memory of Python when the command is done. Where it gives that back while the
-    interpreter goes, the process aborts (apache/arrow#34314). Nor does a search for garbage delay the end.
-    """
-    _open_streams()
-    status = main()
-    threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads that are no daemons
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(status)
-
-
-def _open_streams() -> None:
-    """Open the streams that this process was started without, on nothing: the next files would be taken for them."""
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            os.dup2(opened, number)
-            if opened != number:
-                os.close(opened)
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 class CommandParser(argparse.ArgumentParser):

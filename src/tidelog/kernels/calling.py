@@ -35,9 +35,9 @@ A_STEP = 1.2e-5
 FEW = 1_000
 """Bindings, or other steps, after which a kernel in Python returns, so that machine code can continue."""
 PLAIN, KEPT, COMPILED = range(3)
-PATIENCE, PATIENCE_IF_COLD, LONGEST = 0.1, 1.0, 20.0
-"""Seconds for which Python runs kernels in a process: as long as loading them takes; if they were never compiled, until
-they are in the background; and until they are compiled here, as long as that takes."""
+PATIENCE, PATIENCE_IF_COLD, LONGEST = 0.2, 1.0, 20.0
+"""Seconds for which Python runs kernels in a process: about as long as loading them takes; if they were never compiled,
+until they are in the background; and until they are compiled here, as long as that takes."""
 LONG = round(PATIENCE / A_STEP) + 1
 """Steps that take Python longer than machine code takes to load."""
 _BETWEEN_LOOKS = 0.1
