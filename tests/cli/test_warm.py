@@ -11,11 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy
 import pytest
 
 import tidelog
 from tidelog.cli import warming
 from tidelog.cli.entry import main
+from tidelog.kernels import calling
 from tidelog.kernels.calling import Kernel
 from tidelog.maintain import epoch
 
@@ -39,11 +41,15 @@ def name_of(kernel: Kernel) -> str:
 
 def test_the_parts_need_all_kernels_in_both_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     called: dict[str, set[str]] = {}
+    kinds: dict[tuple[str, int], set[tuple[str, ...]]] = {}
     call = Kernel.__call__
 
     def counted(self: Kernel, *arguments: object) -> object:
         tag = str(getattr(arguments[-1], "dtype", "")) if "w" in self.function.__code__.co_varnames else ""
         called.setdefault(name_of(self), set()).add(tag)
+        size = getattr(arguments[-1], "itemsize", 0)
+        kinds.setdefault((name_of(self), size), set()).add(tuple(map(calling._kind_of, arguments)))
+        assert all(each.flags.c_contiguous for each in arguments if isinstance(each, numpy.ndarray)), name_of(self)
         return call(self, *arguments)
 
     monkeypatch.setattr(Kernel, "__call__", counted)
@@ -56,6 +62,8 @@ def test_the_parts_need_all_kernels_in_both_sizes(monkeypatch: pytest.MonkeyPatc
     for name, kernel in kernels.items():
         has_tag = "w" in kernel.function.__code__.co_varnames
         assert called.get(name) == ({"int32", "int64"} if has_tag else {""}), name
+    # Machine code is chosen by the size of the last argument's words alone.
+    assert [key for key, found in kinds.items() if len(found) > 1] == []
 
 
 def test_one_part_fills_the_folder_that_the_variable_names(tmp_path: Path) -> None:

@@ -149,6 +149,8 @@ class Kernel:
             with _loading:
                 if size not in self._codes:
                     self._codes[size] = loading(self.ready, tuple(map(_kind_of, arguments)))
+        if not size:
+            self._run = self._codes[size]
         return self._codes[size](*arguments)
 
     def ready(self, kinds: tuple[str, ...]) -> Callable[..., Any]:
@@ -160,7 +162,7 @@ class Kernel:
         if code is None:
             from tidelog.kernels.native import compiled
 
-            code = compiled(self.dispatcher, kinds)
+            code = compiled(self.function, self.dispatcher, kinds)
             cache.keep(self.name, code)
         return load(self.name, code)
 

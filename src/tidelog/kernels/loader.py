@@ -44,7 +44,8 @@ _loaded: list[object] = []
 
 
 def load(name: str, code: MachineCode) -> Callable[..., Any]:
-    """Return the function of a kernel, as a builtin one. Calls check neither the types nor the layout of arrays."""
+    """Return the function of a kernel, as a builtin one. Calls do not check what the words of arrays
+    are."""
     environment = _environments()
     # Each has an engine of its own, so that none is linked with another one's copy of what both call.
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
@@ -73,6 +74,7 @@ def _environments() -> Callable[[dict[str, Any]], Any]:
     """Give LLVM the addresses that machine code needs; return numba's type of lists of constants."""
     helpers, functions = _extension("_helperlib"), _extension("_dynfunc")
     runtime = _extension("core/runtime/_nrt_python")
+    runtime.memsys_use_cpython_allocator()  # as numba does: what one of the two allocates, both may release
     addresses = {f"numba_{name}": address for name, address in (helpers.c_helpers | functions.c_helpers).items()}
     for name, address in runtime.c_helpers.items():
         addresses[name if name.startswith("_") else f"NRT_{name}"] = address

@@ -5,6 +5,7 @@ This is the only module of kernels that loads numba, which takes as long as a sm
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from typing import Any
@@ -35,15 +36,30 @@ def dispatcher(function: Callable[..., Any]) -> Any:
     return made
 
 
-def compiled(dispatcher: Any, kinds: tuple[str, ...]) -> MachineCode:
-    """Compile a kernel for arguments of these kinds."""
+def compiled(function: Callable[..., Any], kernel: Any, kinds: tuple[str, ...]) -> MachineCode:
+    """Compile the kernel of a function for arguments of these kinds, with a look at its arrays at the beginning."""
+    names = list(inspect.signature(function).parameters)
+    looks = [f"contiguous({name}, {name!r})" for name, kind in zip(names, kinds, strict=True) if " " in kind]
+    scope = {"kernel": kernel, "contiguous": _contiguous}
+    exec("\n    ".join([f"def entry({', '.join(names)}):", *looks, f"return kernel({', '.join(names)})"]), scope)
+    entry: Any = numba.njit(nogil=True)(scope["entry"])
     signature = tuple(map(_type_of, kinds))
-    dispatcher.compile(signature)
-    result = dispatcher.overloads[signature]
+    entry.compile(signature)
+    result = entry.overloads[signature]
     _, _, (file, _) = result.library.serialize_using_object_code()
     environments = [result.environment, *result._find_referenced_environments()]
     constants = {each.env_name: tuple(each.consts) for each in environments}
     return MachineCode(kinds, result.fndesc.llvm_cpython_wrapper_name, constants, file)
+
+
+@numba.njit
+def _contiguous(array, name):  # type: ignore[no-untyped-def]
+    """Raise ValueError for an array that is not as machine code expects it: its rows one behind the other."""
+    size = array.itemsize
+    for d in range(array.ndim - 1, -1, -1):
+        if array.shape[d] != 1 and array.size and array.strides[d] != size:
+            raise ValueError("a kernel got an array whose rows do not lie one behind the other", name)
+        size *= array.shape[d]
 
 
 def _type_of(kind: str) -> Any:

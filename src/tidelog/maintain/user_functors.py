@@ -65,7 +65,7 @@ class Memory:
         `values`; `make` gives the results for arguments that are new. An exception of it changes nothing."""
         from tidelog.kernels.remembered import number_rows
 
-        rows = numpy.stack(columns, axis=1) if columns else numpy.empty((size, 0), numpy.int64)
+        rows = numpy.ascontiguousarray(numpy.stack(columns, axis=1)) if columns else numpy.empty((size, 0), numpy.int64)
         self._reserve(self._used + size)
         numbers = numpy.empty(size, numpy.int64)
         before = self._used

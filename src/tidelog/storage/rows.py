@@ -62,11 +62,12 @@ def positions(rows: Words, wanted: Words) -> Words:
 
     count = len(rows)
     expect(count + len(wanted))
-    keys = numpy.concatenate([rows, wanted])
+    wanted = numpy.ascontiguousarray(wanted)
+    keys = numpy.ascontiguousarray(numpy.concatenate([rows, wanted]))
     slots = numpy.zeros(1 << (2 * len(keys) + 1).bit_length(), numpy.int32)
     fill_slots(keys, slots, count)
     numbers = numpy.empty(len(wanted), numpy.int64)
-    number_rows(numpy.ascontiguousarray(wanted), keys, slots, count, numbers)
+    number_rows(wanted, keys, slots, count, numbers)
     return numpy.where(numbers < count, numbers, -1)
 
 
