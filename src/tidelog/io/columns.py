@@ -123,11 +123,12 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the same column without encodings that save space; dictionaries of text stay. Types of others over numbers
     stay as well: their numbers say something else, such as months."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column.type, pa.BaseExtensionType) and not pa.types.is_primitive(column.type.storage_type):
         column = column.cast(column.type.storage_type)
     if pa.types.is_run_end_encoded(column.type):
+        import pyarrow.compute as pc  # takes long to import
+
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks])
     if pa.types.is_dictionary(column.type) and not (is_text(column.type) and not _null_entries(column)):
         column = column.cast(column.type.value_type)

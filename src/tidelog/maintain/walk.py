@@ -40,6 +40,7 @@ from tidelog.rules.core import HyperNode
 from tidelog.storage.catalog import Catalog, Index
 from tidelog.storage.changes import change_facts
 from tidelog.storage.memory import Block
+from tidelog.storage.rows import distinct_numbers
 from tidelog.storage.stored import StoredRelation
 
 _MOST_NAMED = 3
@@ -263,7 +264,7 @@ def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWord
     """Apply the net change of the asserted facts of a relation."""
     stored = state.asserted[name]
     present = stored.find(delete)
-    gone = numpy.unique(present[present >= 0])
+    gone = distinct_numbers(present[present >= 0])
     came = insert[stored.find(insert) < 0] if len(stored) else insert
     if not len(gone) and not len(came):
         return

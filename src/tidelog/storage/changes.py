@@ -18,6 +18,7 @@ from tidelog.kernels import layout
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.extents import RowEpochs
 from tidelog.storage.memory import Block
+from tidelog.storage.rows import distinct_numbers
 from tidelog.storage.stored import PORTION, StoredRelation
 
 _NONE = numpy.empty(0, numpy.int64)
@@ -148,7 +149,7 @@ def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
     counts, journal = stored.marks.counts_in_place(), stored.journal
     died, born = journal.rows(layout.OUT), journal.rows(layout.IN)
     if stored.repeats:  # Rows may have died and been born several times.
-        died, born, start = numpy.unique(died), numpy.unique(born), stored.fields[layout.R_START]
+        died, born, start = distinct_numbers(died), distinct_numbers(born), stored.fields[layout.R_START]
         stored.remove(died[(died >= start) & (counts[died] <= 0)])
         died, born = died[died < start], born[counts[born] > 0]
     dead, new = counts[died] <= 0, born >= stored.fields[layout.R_START]

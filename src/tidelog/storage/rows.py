@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeVar, cast
 
 import numpy
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from tidelog.common.arrays import Words
 from tidelog.common.looking import Look
 from tidelog.kernels.calling import expect
 
+NumbersT = TypeVar("NumbersT", bound=NDArray[numpy.signedinteger[Any]])
 _BLOCK = 1 << 14
 """Rows that are hashed at a time: what is computed of them stays in the cache."""
 AT_ONCE = 1 << 20
@@ -41,6 +43,13 @@ def distinct(words: Words) -> Words:
     doubtful = numpy.zeros(len(words), dtype=numpy.bool_)
     doubtful[order[1:][same]] = doubtful[order[:-1][same]] = True
     return numpy.concatenate([words[~doubtful], numpy.unique(words[doubtful], axis=0)])
+
+
+def distinct_numbers(numbers: NumbersT) -> NumbersT:
+    """Return different numbers in order, as `numpy.unique` does, which loads masked arrays first."""
+    ordered = numpy.sort(numbers)
+    ordered = ordered[numpy.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) > 1 else ordered
+    return cast(NumbersT, ordered)
 
 
 def row_hashes(words: Words) -> NDArray[numpy.uint64]:
