@@ -33,12 +33,12 @@ class Source:
     `columns` says where the relation's columns come from, if not from those of the same name: another name, or a Column
     in Python; in TOML, `expressions` are SQL. A CSV file without a header goes by position.
 
-    `mode`: a "snapshot" is everything that there is, so that in a later run what is missing is deleted; "append" adds,
-    and a later run reads what is new;
-    "cdc" is a feed of changes whose column `op` says with one of `insert` or of `delete` what a row does, and perhaps
-    `order`, a column or several, when. With a `key`, columns of the relation, a row replaces the facts of its key, or
-    deletes them; in mode "append", too. `feed` names a format of such feeds, "debezium", "delta" or "kafka-compacted".
-    `rejected` is a column with a reason in rows that are known to be bad, null in all others.
+    `mode`: a "snapshot" is everything that there is: a later run reads it again if it has changed, and deletes what is
+    missing; "append" adds, and a later run reads what is new; "cdc" is a feed of changes whose column `op` says with
+    one of `insert` or of `delete` what a row does, and perhaps `order`, a column or several, when. With a `key`,
+    columns of the relation, a row replaces the facts of its key, or deletes them; in mode "append", too. `feed` names a
+    format of such feeds, "debezium", "delta" or "kafka-compacted". `rejected` is a column with a reason in rows that
+    are known to be bad, null in all others.
     """
 
     relation: str

@@ -7,6 +7,7 @@ between leaves nothing but folders that the next run writes anew.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
@@ -59,6 +60,7 @@ from tidelog.spark.sources.readers import (
 )
 from tidelog.storage.rows import distinct
 from tidelog.store.manifest import text_of
+from tidelog.version import __version__
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,14 @@ class _Run:
         self.named: tuple[str, ...] = ()
         """The relations that the program of this run names with `.output`."""
         self.read: dict[str, Mapping[str, Any]] = {}
-        """The files or the version that a source of mode "append" has been read up to, by its name in the notes."""
-        self.columns: dict[str, list[str]] = dict(database.keeper.notes.get("pipeline", {}).get("columns", {}))
+        """The files or the version up to which a source has been read, by its name in the notes."""
+        self.kept: Mapping[str, Any] = database.keeper.notes.get("pipeline", {})
+        """The notes of the last run."""
+        self.continues = self.kept.get("epoch") == database.epoch and not database.has_pending
+        """True if nothing was committed since the last run."""
+        self.is_last = False
+        """True if no other run can follow, because nothing is kept."""
+        self.columns: dict[str, list[str]] = dict(self.kept.get("columns", {}))
         """The columns of sources, by the same names."""
         self.notes: list[str] = []
 
@@ -199,7 +207,9 @@ class _Run:
         options = {name: getattr(pipeline, name) for name in ("engine", "embedded_limit", "cluster_folder")}
         db.options(**{name: value for name, value in options.items() if value is not None})
         check_delta(self.session, [source.format for source in pipeline.sources])
+        self.is_last = opened and pipeline.state is None
         facts = self.load()
+        self.continues &= facts == self.kept.get("facts")
         tables = [source.table for source in pipeline.sources if source.table is not None]
         pipeline.check_relations()
         targets = targets_of(self.session, pipeline.sinks, partial(schema_of, db.workspace), db.keeper.places, tables)
@@ -217,7 +227,7 @@ class _Run:
                 with self.stage("sinks"):
                     self.deliver(targets, delivery, checked)
 
-            kept = {"facts": facts, "read": self.read, "columns": self.columns}
+            kept = {"facts": facts, "read": self.read, "columns": self.columns, "epoch": db.epoch + 1}
             with self.naming_reached_sinks():
                 change = db.commit_delivering({"pipeline": kept}, deliver)
             quarantine = self.quarantine(checked, change)
@@ -277,7 +287,7 @@ class _Run:
             return facts
         if db.has_pending:
             db.commit()
-        before = db.keeper.notes.get("pipeline", {}).get("facts", "")
+        before = self.kept.get("facts", "")
         if text_of(check_named(given)) != text_of(db.workspace.committed.programs):
             self.change_program(given)
         self.change_facts(before, facts)
@@ -321,10 +331,20 @@ class _Run:
     def sources(self) -> list[Mapped]:
         """Return all sources mapped, or everything that is wrong with them."""
         found, problems = [], []
-        for source in self.pipeline.sources:
+        parts: dict[int, Unread] = {}
+        for i, source in enumerate(self.pipeline.sources):
             try:
                 with step(f"source of {source.relation}"):
-                    part = self.unread(source)
+                    parts[i] = self.unread(source)
+            except TidelogError as error:
+                problems.append(error)
+        read = {self.pipeline.sources[i].relation for i, part in parts.items() if not part.is_empty}
+        for i, part in parts.items():
+            source = self.pipeline.sources[i]
+            try:
+                with step(f"source of {source.relation}"):
+                    if part.is_empty and source.mode == "snapshot" and source.relation in read:
+                        part = self.unread(source, whole=True)  # All snapshots of a relation replace it together.
                     if part.is_empty:
                         self.counts[source.relation] = Counts()
                         continue
@@ -346,16 +366,38 @@ class _Run:
                 raise UsageError(Problem("E0686", message, hint='write mode = "append" to add without deleting'))
         return found
 
-    def unread(self, source: Source) -> Unread:
-        """Return the part of a source that this run reads, and note it."""
+    def unread(self, source: Source, *, whole: bool = False) -> Unread:
+        """Return the part of a source that this run reads, and note it. A snapshot that the last run has read, of which
+        nothing has changed, is empty, unless the `whole` is wanted."""
         key = key_of(source)
-        before = self.db.keeper.notes.get("pipeline", {}).get("read", {})
-        part = unread_part(self.session, source, before.get(key, {}))
+        before = self.kept.get("read", {}).get(key, {})
+        if source.mode == "snapshot":
+            of = self.digest_of_snapshot(source)
+            if of is None:
+                return Unread()
+            same = self.continues and not whole and before.get("of") == of
+            part = unread_part(self.session, source, before.get("part", {}) if same else {})
+            if part.read:
+                self.read[key] = {"of": of, "part": part.read}
+            return part
+        part = unread_part(self.session, source, before)
         if part.read:
             self.read[key] = part.read
         if part.remark is not None:
             self.notes.append(part.remark)
         return part
+
+    def digest_of_snapshot(self, source: Source) -> str | None:
+        """Return a digest of what decides, beside the files, which facts the snapshots of a relation have. Return None
+        if that is not known, because expressions may depend on more, or if no later run asks."""
+        own = [each for each in self.pipeline.sources if each.relation == source.relation]
+        keys = {key_of(each) for each in own}
+        plain = all(isinstance(column, str) for each in own for column in each.columns.values())
+        if self.is_last or not plain or len(keys) < len(own) or any(each.expressions for each in own):
+            return None
+        zone = self.session.conf.get("spark.sql.session.timeZone")
+        said = [(key_of(each), each.format, each.columns, each.rejected, each.options) for each in own]
+        return hashlib.blake2b(repr((__version__, zone, said)).encode(), digest_size=8).hexdigest()
 
     def map_source(self, source: Source, part: Unread) -> Mapped:
         program = self.db.program

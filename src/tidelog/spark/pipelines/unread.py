@@ -1,8 +1,9 @@
-"""The rows that a source of mode "append" has not given yet: of new files, of new versions of a table.
+"""The part of a source that no run has read so far: new files, or new versions of a table.
 
 A run notes what it has read: of files a digest of name, size and time, of a Delta table its version, of an Iceberg
-table its snapshot. The next run reads the rest. Other sources do not say which rows are new, and are read as a whole;
-facts are a set, so that only their bad rows are there twice.
+table its snapshot. The next run reads the rest of a source of mode "append"; a "snapshot" it reads as a whole, unless
+nothing has changed. Other sources do not say which rows are new, and are read as a whole; facts are a set, so that only
+their bad rows are there twice.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _OF_LISTS = ("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifie
 _OF_FEED = ("_change_type", "_commit_version", "_commit_timestamp")
 _KEEPING = ("append", "replace")
 """Operations of Iceberg that only add rows, or only files."""
+_WHOLE = {"whole": True}
+"""The note of a source that does not say which rows are new."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,15 @@ def key_of(source: Source) -> str:
 def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
     """Return the part of a source that is new; `read` is the note of the last run, empty in the first. Raise DataError
     (E0482)."""
-    if source.mode != "append" or source.frame is not None:
+    if source.mode == "cdc" or source.frame is not None:
         return Unread()
+    if source.mode == "snapshot":
+        part = _part(session, source, {})
+        return Unread(files=(), read=read) if part.read == read != _WHOLE else part
+    return _part(session, source, read)
+
+
+def _part(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
     with report_source_errors(str(source.table or source.path or source.format)):
         provider = source.format if source.table is None else provider_and_type(session, source.table)[0]
         if provider == "delta":
@@ -62,7 +72,7 @@ def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any]) 
             return _snapshots(session, source.table, read.get("snapshot"))
         if source.path is not None:
             return _files(session, source, set(read.get("files", ())))
-    return Unread(remark=None if not read else _whole(source), read={"whole": True})
+    return Unread(remark=None if not read else _whole(source), read=_WHOLE)
 
 
 def _files(session: SparkSession, source: Source, read: set[str]) -> Unread:
