@@ -218,7 +218,7 @@ def test_comparisons_of_long_texts_look_at_the_limits(op: str) -> None:
 
 def test_many_rows_look_at_the_limits() -> None:
     dictionary = Dictionary()
-    words = [dictionary.encode_column(column, "symbol") for column in _columns(["a"] * 500, ["b"] * 500)]
+    words = [dictionary.encode_column(column, "symbol") for column in _columns(["a"] * 2_000, ["b"] * 2_000)]
     looks: list[None] = []
     call_out("cat", "symbol", 2, dictionary)(words, lambda: looks.append(None))
     assert len(looks) >= 5

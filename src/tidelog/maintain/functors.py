@@ -35,7 +35,7 @@ CallOut: TypeAlias = Callable[[list[Words], Look], tuple[Mask | None, Sequence[W
 
 LONGEST = 1 << 26
 """Characters of the longest text that a functor may make."""
-_PACE, LONG = 64, 1 << 14
+_PACE, LONG = 256, 1 << 14
 """After so many rows, or a text of so many characters, a call-out looks at the limits."""
 _KINDS: dict[str, tuple[Kind, ...]] = {
     "split": ("symbol", "symbol", "number"),
@@ -82,10 +82,18 @@ _FLOAT = re.compile(r"[+-]?(?:inf|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0
 
 def value_rows(columns: list[list[Any]], look: Look) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of columns, and look at the limits every now and then."""
-    for number, row in enumerate(zip(*columns, strict=True)):
-        if number % _PACE == 0 or any(isinstance(value, str) and len(value) > LONG for value in row):
-            look()
-        yield row
+    for part in _parts(columns, look):
+        yield from zip(*part, strict=True)
+
+
+def _parts(columns: list[list[Any]], look: Look) -> Iterator[list[list[Any]]]:
+    """Yield columns, each with values of one type, in parts of a few rows, or of one where texts are long. Look at the
+    limits before each."""
+    texts = [column for column in columns if column and isinstance(column[0], str)]
+    pace = 1 if any(max(map(len, column)) > LONG for column in texts) else _PACE
+    for start in range(0, len(columns[0]) if columns else 0, pace):
+        look()
+        yield [column[start : start + pace] for column in columns]
 
 
 def words_of_texts(texts: Sequence[str], dictionary: Dictionary) -> Words:
@@ -102,12 +110,15 @@ def call_out_of(meaning: Callable[..., Any], kinds: Sequence[Kind], result: Kind
             dictionary.strings(column) if kind == "symbol" else column.tolist()
             for column, kind in zip(columns, kinds, strict=True)
         ]
-        results = [meaning(*arguments) for arguments in value_rows(values, look)]
+        results: list[Any] = []
+        for part in _parts(values, look):
+            results.extend(map(meaning, *part))
+        if None not in results:
+            words = words_of_texts(results, dictionary) if result == "symbol" else numpy.array(results, numpy.int64)
+            return None, (words,)
         mask = numpy.fromiter((value is not None for value in results), bool, len(results))
         if result != "symbol":
             return mask, (numpy.array([value or 0 for value in results], numpy.int64),)
-        if mask.all():
-            return None, (words_of_texts(results, dictionary),)
         words = numpy.zeros(len(results), numpy.int64)
         words[mask] = words_of_texts([value for value in results if value is not None], dictionary)
         return mask, (words,)

@@ -238,7 +238,7 @@ class NodeUpdate:
     def look(self) -> None:
         """Raise if a limit has been reached, or the price of an evaluation from scratch."""
         self.look_at_limits()
-        if time.thread_time() > self.deadline:
+        if self.deadline < inf and time.thread_time() > self.deadline:
             raise CutOffError(f"after {self.seconds:.3f} s")
 
     def look_at_limits(self) -> None:
