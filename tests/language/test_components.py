@@ -315,3 +315,12 @@ def test_components_that_double_end_at_once() -> None:
     doubling = "".join(f".comp C{i + 1} {{ .init a = C{i} .init b = C{i} }}\n" for i in range(60))
     with pytest.raises(ProgramError, match=r"E0237.*more than 10,000 instances"):
         check(read(f".comp C0 {{ .decl r(x: number) r(0). }}\n{doubling}.init c = C60\n"))
+
+
+def test_a_qualified_name_has_spaces_before_its_dot_where_an_atom_begins() -> None:
+    """The C preprocessor leaves them behind the arguments of macros."""
+    component = ".comp C { .decl a(x: number) .decl b(x: number) a(1). b(7). } .init c = C .decl r(x: number)\n"
+    text = "c{}b(2). r(x) :- c{}a(x). r(x) :- c.b(x), !c{}a(x). r(x) :- x = count : {{ c{}a(_) }}. r(y) :- r(x), y = x"
+    spaced = component + text.format(" .", " .", "\t.", "  .")
+    assert str(read(f"{spaced} .r(3).")) == str(read(component + text.format(*4 * ".") + ". r(3)."))
+    assert views(f"{spaced} .r(3).")["r"] == [(1,), (2,), (3,), (7,)]

@@ -221,10 +221,14 @@ def _repeats(text: str, end: int, before: Token) -> bool:
 
 def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
     """Return True if `.word`, which ends at `end`, belongs to the name before it, as in `instance.relation`. After an
-    operator that name is a variable: `x = y.b(1)` is the end of a clause and the beginning of another one."""
-    if not before or before[-1].type != "NAME" or before[-1].end_pos != end - len(word) or before[-1] in _RESERVED:
+    operator that name is a variable: `x = y.b(1)` is the end of a clause and the beginning of another one. The C
+    preprocessor leaves spaces before the dot of an atom."""
+    if not before or before[-1].type != "NAME" or before[-1] in _RESERVED:
         return False
     called = _CALLED.match(text, end) is not None
+    gap = text[before[-1].end_pos : end - len(word)]
+    if gap and (gap.strip(" \t") or word in DIRECTIVES or _CALL.match(text, end) is None):
+        return False
     if word in DIRECTIVES and not called:
         of_functor = [token.type for token in before[-3:]] == ["RPAR", "COLON", "NAME"]
         return _DIRECTS.match(text, end) is None or (of_functor and _STATEFUL.match(text, end) is not None)
