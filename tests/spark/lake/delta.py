@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,18 @@ def test_a_source_that_appends_reads_new_versions(spark: SparkSession, tmp_path:
     write(facts(spark, (4, "d")), tmp_path / "in")
     count, [note] = read()
     assert (count, "does not say which rows are new" in note) == (4, True)
+
+
+def test_a_snapshot_is_read_again_with_each_version(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source("e", tmp_path / "in", format="delta")
+
+    def read() -> tuple[int, set[tuple[object, ...]]]:
+        with Pipeline(SMALL, [source], state=tmp_path / "state").run(spark) as result:
+            return result.counts["e"].read, rows(result.database["e"])
+
+    write(facts(spark, (1, "a"), (2, "b")), tmp_path / "in")
+    assert [read(), read()] == [(2, {(1, "a"), (2, "b")}), (0, {(1, "a"), (2, "b")})]
+    spark.sql(f"delete from delta.`{tmp_path}/in` where x = 1")
+    assert [read(), read()] == [(1, {(2, "b")}), (0, {(2, "b")})]
+    source = replace(source, options={"versionAsOf": 0})
+    assert [read(), read()] == [(2, {(1, "a"), (2, "b")}), (0, {(1, "a"), (2, "b")})]

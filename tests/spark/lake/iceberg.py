@@ -87,3 +87,21 @@ def test_a_source_that_appends_reads_new_snapshots(spark: SparkSession, tmp_path
     assert read() == (1, ())
     spark.sql("delete from ice.db.grown where x = 1")
     assert read() == (2, ("ice.db.grown has other changes than new rows, so that all of its rows were read",))
+
+
+def test_a_snapshot_is_read_again_once_the_table_has_another(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source("e", table="ice.db.whole")
+
+    def read() -> tuple[int, int]:
+        with Pipeline(VIEWS, [source], state=tmp_path / "state").run(spark) as result:
+            return result.counts["e"].read, result.database["e"].count()
+
+    spark.sql("create table ice.db.whole (x int, y string)")
+    assert [read(), read()] == [(0, 0), (0, 0)]
+    spark.sql("insert into ice.db.whole values (1, 'a'), (2, 'b')")
+    assert [read(), read()] == [(2, 2), (0, 2)]
+    spark.sql("delete from ice.db.whole where x = 1")
+    assert [read(), read()] == [(1, 1), (0, 1)]
+    spark.sql("drop table ice.db.whole")
+    spark.sql("create table ice.db.whole (x int, y string)")
+    assert [read(), read()] == [(0, 0), (0, 0)]

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.spark.failures import report_source_errors
+from tidelog.spark.failures import is_of_spark, report_source_errors
 from tidelog.spark.pipelines.description import Source
 from tidelog.spark.sinks.targets import provider_and_type
 from tidelog.spark.sources.readers import reader_options, spark_path
@@ -58,39 +58,47 @@ def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any]) 
     if source.mode == "cdc" or source.frame is not None:
         return Unread()
     if source.mode == "snapshot":
-        part = _part(session, source, {})
-        return Unread(files=(), read=read) if part.read == read != _WHOLE else part
-    return _part(session, source, read)
-
-
-def _part(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
+        try:
+            note, _ = _note_of(session, source)
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            return Unread()  # Whoever reads it says what is wrong.
+        return Unread(files=() if note == read != _WHOLE else None, read=note)
     with report_source_errors(str(source.table or source.path or source.format)):
-        provider = source.format if source.table is None else provider_and_type(session, source.table)[0]
-        if provider == "delta":
-            return _versions(session, source, read.get("version"))
-        if provider == "iceberg" and source.table is not None:
-            return _snapshots(session, source.table, read.get("snapshot"))
-        if source.path is not None:
-            return _files(session, source, set(read.get("files", ())))
-    return Unread(remark=None if not read else _whole(source), read=_WHOLE)
+        note, files = _note_of(session, source)
+        if "version" in note:
+            return _versions(session, source, note, read.get("version"))
+        if "snapshot" in note and source.table is not None:
+            return _snapshots(session, source.table, note, read.get("snapshot"))
+        if "files" in note:
+            known = set(read.get("files", ()))
+            new = sorted(path for digest, path in files.items() if digest not in known)
+            return Unread(files=new if known else None, read=note)
+    return Unread(remark=None if not read else _whole(source), read=note)
 
 
-def _files(session: SparkSession, source: Source, read: set[str]) -> Unread:
-    """Return the files that are not among those that have been read, as they are now."""
-    assert source.path is not None
+def _note_of(session: SparkSession, source: Source) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Return the note of a source as it is now, and its files by their digests if it has files."""
+    provider = source.format if source.table is None else provider_and_type(session, source.table)[0]
+    if provider == "delta":
+        name = source.table or f"delta.`{spark_path(session, source.path or '')}`"
+        return {"version": session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"]}, {}
+    if provider == "iceberg" and source.table is not None:
+        found = session.sql(f"SELECT snapshot_id FROM {source.table}.refs WHERE name = 'main'").collect()
+        return {"snapshot": found[0]["snapshot_id"] if found else None}, {}
+    if source.path is None:
+        return _WHOLE, {}
     options = {key: value for key, value in reader_options(source.options).items() if key.lower() in _OF_LISTS}
     listed = session.read.format("binaryFile").options(**options).load(spark_path(session, source.path))
-    found = listed.select("path", "length", F.col("modificationTime").cast("double")).collect()
-    known = {_digest(*row): row["path"] for row in found}
-    new = sorted(path for digest, path in known.items() if digest not in read)
-    return Unread(files=new if read else None, read={"files": sorted(known)})
+    rows = listed.select("path", "length", F.col("modificationTime").cast("double")).collect()
+    files = {_digest(*row): row["path"] for row in rows}
+    return {"files": sorted(files)}, files
 
 
-def _versions(session: SparkSession, source: Source, read: int | None) -> Unread:
+def _versions(session: SparkSession, source: Source, note: Mapping[str, Any], read: int | None) -> Unread:
     """Return the rows of a Delta table since a version; its change data feed has them."""
-    name = source.table or f"delta.`{spark_path(session, source.path or '')}`"
-    now = session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"]
-    note = {"version": now}
+    now = note["version"]
     if read == now:
         return Unread(files=(), read=note)
     if read is None:
@@ -108,11 +116,9 @@ def _versions(session: SparkSession, source: Source, read: int | None) -> Unread
     return Unread(frame=rows, read=note)
 
 
-def _snapshots(session: SparkSession, table: str, read: int | None) -> Unread:
+def _snapshots(session: SparkSession, table: str, note: Mapping[str, Any], read: int | None) -> Unread:
     """Return the rows of an Iceberg table since a snapshot, if only rows were added."""
-    found = session.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'main'").collect()
-    now = found[0]["snapshot_id"] if found else None
-    note = {"snapshot": now}
+    now = note["snapshot"]
     if read == now:
         return Unread(files=(), read=note)
     if read is None:
