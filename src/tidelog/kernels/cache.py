@@ -101,7 +101,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _read(path: Path) -> MachineCode | None:
-    """Return what a file has, or None if there is none. OSError, ValueError."""
+    """Return the code in a file, or None if the file does not exist. Raise OSError, or ValueError for a damaged one."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

@@ -40,12 +40,11 @@ _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Method), cty
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
 _loaded: list[object] = []
-"""What has to live as long as the functions."""
+"""Constants, engines and descriptions of functions: they have to live as long as the functions."""
 
 
 def load(name: str, code: MachineCode) -> Callable[..., Any]:
-    """Return the function of a kernel, as a builtin one. Calls do not check what the words of arrays
-    are."""
+    """Return a kernel as a builtin function. It checks the size of an array's words, and not their type."""
     environment = _environments()
     # Each has an engine of its own, so that none is linked with another one's copy of what both call.
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())

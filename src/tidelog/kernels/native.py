@@ -1,4 +1,4 @@
-"""What numba compiles kernels to, and what the functions of `words` become.
+"""Compiling kernels by numba, and the instructions in place of the functions of `words`.
 
 This is the only module of kernels that loads numba, which takes as long as a small program.
 """
