@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
+import pytest
+
 import tidelog
 from tidelog.kernels.layout import IN, OUT
 
@@ -286,3 +290,126 @@ far(y) :- tree(x, y), far(x).
         db.delete("edge", [(1, 2)])
         assert db.commit().report.bootstraps == 0
         db.check()
+
+
+# --- rules that read a relation without rows --------------------------------------------------------------------------
+
+MET = """
+.decl seen(x: number)
+.decl step(x: number, y: number)
+.decl open(x: number)
+.decl key(x: number, y: number)
+.decl at(x: number)
+.decl holds(x: number, y: number)
+.decl out(x: number)
+at(x) :- seen(x).
+at(y) :- at(x), step(x, y).
+holds(x, k) :- at(x), key(x, k).
+at(y) :- holds(_, y), open(y).
+out(k) :- holds(x, k), open(x), at(k).
+at(x) :- out(x).
+"""
+CHANGES = [("seen", (0,)), ("step", (0, 1)), ("key", (1, 7)), ("open", (7,)), ("step", (7, 8)), ("open", (1,))]
+
+
+def dormant(db: tidelog.Database) -> set[str]:
+    (kept,) = [kept for nodes, kept in db.engine.maintained.items() if "at" in nodes]
+    assert not kept.dormant.keys() & kept.planned.keys()
+    return {str(rule) for rule in kept.dormant.values()}
+
+
+def met(*, came_late: bool = False) -> tidelog.Database:
+    """A database in which `at` has rows, and `key` and `open` have none; its rules `came_late` if updates have met them
+    as new ones."""
+    db = tidelog.connect()
+    db.load(MET)
+    for name, row in CHANGES[:2]:
+        if came_late or name == "step":
+            db.options(strategy="update")
+        db.insert(name, [row])
+        db.commit()
+    return db
+
+
+@pytest.mark.parametrize("came_late", [False, True])
+@pytest.mark.parametrize("order", [*permutations(range(2, 6))])
+def test_a_rule_follows_all_it_reads_once_its_last_empty_relation_has_rows(
+    order: tuple[int, ...], came_late: bool
+) -> None:
+    db = met(came_late=came_late)
+    assert len(dormant(db)) == (4 if came_late else 2)
+    facts: dict[str, list[tuple[int, ...]]] = {name: [] for name in ("seen", "step", "key", "open")}
+    for name, row in CHANGES[:2]:
+        facts[name].append(row)
+    for i in order:
+        name, row = CHANGES[i]
+        facts[name].append(row)
+        db.insert(name, [row])
+        assert db.commit().report.bootstraps == 0
+        assert_views(db, facts)
+    assert not dormant(db)
+    for name, row in CHANGES:  # What was settled while a rule was dormant changes now.
+        facts[name].remove(row)
+        db.delete(name, [row])
+        assert db.commit().report.bootstraps == 0
+        assert_views(db, facts)
+        facts[name].append(row)
+        db.insert(name, [row])
+        assert db.commit().report.bootstraps == 0
+        assert_views(db, facts)
+    db.check()
+
+
+def assert_views(db: tidelog.Database, facts: dict[str, list[tuple[int, ...]]]) -> None:
+    other = tidelog.connect()
+    other.load(MET)
+    for name, rows in facts.items():
+        other.insert(name, rows)
+    other.commit()
+    for name in ("at", "holds", "out"):
+        assert set(db[name]) == set(other[name]), name
+
+
+def test_a_relation_that_loses_its_last_row_takes_what_was_derived_from_it() -> None:
+    db = met()
+    db.insert("key", [(1, 7)])
+    db.commit()
+    assert set(db["holds"]) == {(1, 7)}
+    db.delete("key", [(1, 7)])
+    db.delete("seen", [(0,)])
+    assert db.commit().report.bootstraps == 0
+    assert not [*db["holds"], *db["at"]]
+    db.check()
+
+
+def test_a_rule_goes_with_the_last_row_that_it_reads() -> None:
+    db = met()
+    db.load("more: at(x) :- at(y), key(y, x).")
+    db.insert("key", [(1, 7)])
+    db.commit()
+    assert (7,) in set(db["at"])
+    db.rules.remove("more")
+    db.delete("key", [(1, 7)])
+    assert db.commit().report.bootstraps == 0
+    assert set(db["at"]) == {(0,), (1,)}
+    db.check()
+
+
+def test_a_rule_that_comes_while_a_relation_is_empty_again_follows_it_later() -> None:
+    db = met()
+    for change in (db.insert, db.delete):
+        change("key", [(1, 7)])
+        db.commit()
+    db.load("more: at(x) :- at(y), key(y, x), !open(x).")
+    assert db.commit().report.bootstraps == 0
+    for row in [(1, 5), (5, 6)]:
+        db.insert("key", [row])
+        assert db.commit().report.bootstraps == 0
+    assert set(db["at"]) == {(0,), (1,), (5,), (6,)}
+    db.insert("open", [(5,)])
+    assert db.commit().report.bootstraps == 0
+    db.insert("seen", [(5,)])
+    db.delete("step", [(0, 1)])
+    assert db.commit().report.bootstraps == 0
+    assert set(db["at"]) == {(0,), (5,), (6,)}
+    db.check()

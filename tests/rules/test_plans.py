@@ -145,15 +145,15 @@ def test_long_bodies_are_planned_by_bounded_search(atoms: int) -> None:
 
 def test_the_search_for_a_key_of_many_properties_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each literal may come next, as in the rule of an owl:hasKey: the search ends soon after its steps."""
-    steps, search = 0, _Planner.search
+    steps, complete = 0, _Planner._complete
 
     def counted(*arguments: Any) -> Any:
         nonlocal steps
         steps += 1
         assert steps < 5_000, "the search goes on and on"
-        return search(*arguments)
+        return complete(*arguments)
 
-    monkeypatch.setattr(_Planner, "search", counted)
+    monkeypatch.setattr(_Planner, "_complete", counted)
     body = ", ".join(f"e(x, z{i}), e(y, z{i})" for i in range(30))
     plan = plan_full(rule(f"h(x, y) :- {body}.", "h/2 e/2"), Known({"e": 1_000.0}, {("e", 0): 10.0, ("e", 1): 10.0}))
     assert len(plan.order) == 59
@@ -231,14 +231,14 @@ def test_a_search_ends_when_it_costs_more_than_the_plan(monkeypatch: pytest.Monk
     """Where relations are small, any order will do."""
     atoms = [f"a{i}(x{i}, x{(i + 1) % 10}), a{i}(x{(i + 3) % 10}, x{i})" for i in range(10)]
     r = rule(f"h(x0) :- {', '.join(atoms)}.", "h/1 " + " ".join(f"a{i}/2" for i in range(10)))
-    steps, search = 0, _Planner.search
+    steps, complete = 0, _Planner._complete
 
     def counted(*args: Any) -> Any:
         nonlocal steps
         steps += 1
-        return search(*args)
+        return complete(*args)
 
-    monkeypatch.setattr(_Planner, "search", counted)
+    monkeypatch.setattr(_Planner, "_complete", counted)
     needed = []
     for size in (10.0, 1e6):
         steps, known = 0, {f"a{i}": size for i in range(10)}

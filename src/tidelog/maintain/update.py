@@ -31,7 +31,7 @@ from tidelog.maintain.machine import Inputs, Interpreter, Job, OpenRelations
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.structure import sizes_of
 from tidelog.maintain.threads import shared_from
-from tidelog.maintain.update_plans import Maintained, NodeChange, changed_lists, plan, sight_of_rule
+from tidelog.maintain.update_plans import Maintained, NodeChange, changed_lists, plan, reads_empty, sight_of_rule
 from tidelog.maintain.user_functors import refuse_impure
 from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import CoreRule, HyperNode
@@ -184,6 +184,9 @@ class NodeUpdate:
     def evaluate_once(self, rules: Sequence[CoreRule], own: int, other: int, inserting: bool, current: int) -> None:
         """Evaluate added or dropped rules once, in the current round; `own` and `other` are the states they see."""
         inputs, internal = self.inputs, frozenset(self.derived)
+        rules = [rule for rule in rules if not reads_empty(rule, inputs.relations)]
+        if not rules:
+            return
         statistics = LiveStatistics(inputs.relations, frozenset())
         with step(PLANNING):
             jobs = [Job(plan_full(rule, statistics), sight_of_rule(rule, own, other, internal)) for rule in rules]

@@ -47,7 +47,8 @@ class Maintained:
     Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. The rules
     that read a relation, its `readers`, all have them for its lists in `settled`, except perhaps for the `late` ones,
     which have come since, by their identity. Kernels ask for plans when a list of the hyper-node's own relations gets
-    its first rows: of many mutually recursive rules, a change concerns few.
+    its first rows: of many mutually recursive rules, a change concerns few. `dormant` rules, by their identity, have no
+    plans, because a relation that they read has no rows. It has never been in IN, so that its first rows ask for them.
     Changes of the relations `scanned` need a large index, which may never be used again: their plans scan instead, so
     many times, before the index is made; after that they are `indexed`.
     """
@@ -62,6 +63,7 @@ class Maintained:
     planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
     settled: set[Listed] = field(default_factory=set)
     late: dict[int, CoreRule] = field(default_factory=dict)
+    dormant: dict[int, CoreRule] = field(default_factory=dict)
     fresh: frozenset[int] = frozenset()
     """The rules added in this epoch, by their identity."""
     negating: dict[str, bool] = field(default_factory=dict)
@@ -131,6 +133,7 @@ class Maintained:
         self.planned = {number: each for number, each in self.planned.items() if number in present}
         self.late = {number: rule for number, rule in self.late.items() if number in present}
         self.late |= {id(rule): rule for rule in new}
+        self.dormant = {number: rule for number, rule in self.dormant.items() if number in present}
         if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
             self.settled, self.late = set(), {}
         self.negating = {}
@@ -224,18 +227,31 @@ def plan(kept: Maintained, lists: set[Listed]) -> None:
     internal = frozenset(kept.derived)
     statistics = LiveStatistics(kept.stored, frozenset())
     born = {(name, version) for name, version in lists if name in internal and version == layout.IN}
+    wakes = False
     jobs: list[Job] = []
-    for rule in (kept.rules_reading(lists - kept.settled) | kept.late).values():
+    for number, rule in (kept.rules_reading(lists - kept.settled) | kept.late).items():
+        if reads_empty(rule, kept.stored):
+            kept.dormant[number] = rule
+            continue
+        wakes |= kept.dormant.pop(number, None) is not None
         read = {(name, version) for name, _ in rule.reads for version in (layout.OUT, layout.IN)}
-        missing = kept.note_missing(rule, read & (born if id(rule) in kept.fresh else lists))
+        missing = kept.note_missing(rule, read & (born if number in kept.fresh else lists))
         for i, literal in enumerate(rule.body if missing else ()):
             if isinstance(literal, CoreAtom):
                 versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
                 jobs += _jobs(rule, i, versions, internal, statistics, kept)
     if jobs:
         kept.add(jobs)
-    kept.settled |= lists
+    # A rule that wakes up has no plans for the other lists: these are asked for again.
+    kept.settled = lists if wakes else kept.settled | lists
     kept.note_unplanned()
+
+
+def reads_empty(rule: CoreRule, relations: Mapping[str, StoredRelation]) -> bool:
+    """Return True if an atom of a rule reads a relation without rows, dead ones included: the rule has no derivations,
+    now or at the start of the epoch. Pairs of closures are not rows, and are not looked at."""
+    read = (relations[name] for name, negated in rule.reads if not negated)
+    return any(not stored.rows and not isinstance(stored, ClosedRelation) for stored in read)
 
 
 def changed_lists(others: Mapping[str, StoredRelation]) -> set[Listed]:

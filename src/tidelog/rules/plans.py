@@ -32,6 +32,8 @@ _ROUTE_RANGE = 16.0
 """Two ways whose estimated costs differ by less than this factor are left to each binding."""
 _BUILDING = 0.0005
 """The cost of a row of an index that a change would have to build first, in bindings; later changes use it as well."""
+_CHEAP_INDEX = 10.0
+"""The cost of an index, in bindings, that does not decide about an order."""
 _SMALL = 500_000.0
 _SHARED_FANOUT = 2.0
 """With fewer candidates on average, one atom alone binds a variable that several share."""
@@ -114,6 +116,8 @@ class _Planner:
         self.most_steps = _SEARCH_STEPS if size <= _LONG else max(2 * size, _SEARCH_STEPS * _LONG**2 // size**2)
         self._keys: dict[tuple[int, int], tuple[int, ...]] = {}
         self._fanouts: dict[tuple[int, int], float] = {}
+        self._reached: dict[int, tuple[float, float]] = {}
+        """For each set of literals that are done, the cost and the bindings of the last order that was followed."""
 
     def set_of(self, names: Iterable[str]) -> int:
         """Return the set of some variables."""
@@ -206,15 +210,27 @@ class _Planner:
         """Return True if it does not pay to look any longer for a better order than the `best` so far."""
         return self.steps >= self.most_steps or (best is not None and self.steps >= _CHEAP_STEPS + best[0] / 10)
 
+    def is_filter(self, fanout: float, i: int, bound: int) -> bool:
+        """Return True if literal `i` makes no more bindings of those that there are: an order that puts it off is
+        hardly cheaper, unless it saves an index."""
+        return fanout < 1.0 or (fanout == 1.0 and self.index_cost(i, bound) <= _CHEAP_INDEX)
+
     def search(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
         """Return the cheapest completion of `partial`, or `best` if none is cheaper."""
+        self._reached = {}
+        return self._complete(partial, rows, cost, best)
+
+    def _complete(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
         order, done, bound = partial
         if done == self.all:
             return (cost, order) if best is None or cost < best[0] else best
+        reached = self._reached.get(done)
+        if reached is not None and reached[0] <= cost and reached[1] <= rows:
+            return best  # Each completion is one of that order as well, and was cheaper there.
+        self._reached[done] = cost, rows
         self.steps += 1
         ways = sorted([(self.fanout(i, bound), i) for i in self.candidates(done, bound)])
-        # A literal that makes less than one binding of one is a filter, and no order that puts it off is cheaper.
-        only_first = self.is_enough(best) or (ways and ways[0][0] < 1.0)
+        only_first = self.is_enough(best) or (ways and self.is_filter(*ways[0], bound))
         for place, (fanout, i) in enumerate(ways[:1] if only_first else ways):
             if place and self.is_enough(best):  # It has been so while the first ways were followed.
                 break
@@ -222,7 +238,7 @@ class _Planner:
             total = cost + produced + rows + self.index_cost(i, bound)
             if best is not None and total >= best[0]:
                 continue
-            best = self.search(self.take(partial, i), max(produced, 1e-6), total, best)
+            best = self._complete(self.take(partial, i), max(produced, 1e-6), total, best)
         return best
 
 
