@@ -11,7 +11,7 @@ import pytest
 from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable
-from tidelog.rules.plans import Plan, _Planner, plan_change, plan_deltas, plan_full, probes
+from tidelog.rules.plans import Plan, _Planner, plan_changes, plan_deltas, plan_full, probes
 
 
 @dataclass(frozen=True)
@@ -242,6 +242,6 @@ def test_a_search_ends_when_it_costs_more_than_the_plan(monkeypatch: pytest.Monk
     needed = []
     for size in (10.0, 1e6):
         steps, known = 0, {f"a{i}": size for i in range(10)}
-        plan_change(r, 0, Known(known, {(f"a{i}", c): size**0.5 for i in range(10) for c in (0, 1)}))
+        plan_changes(r, [0], Known(known, {(f"a{i}", c): size**0.5 for i in range(10) for c in (0, 1)}))
         needed.append(steps)
     assert 3 * needed[0] < needed[1], needed

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import or_
 
 from tidelog.kernels import layout
 from tidelog.language.syntax import FunctorType
@@ -197,20 +199,18 @@ class _Assembly:
             # It has no rows but those that have changed; its pairs come from a probe that knows nothing.
             pending.insert(0, self.plan.source or 0)
             source = UNIT
+        laters = [*accumulate((self.rule.variables[i] for i in reversed(pending)), or_, initial=head)]
+        self.later = laters.pop()
         if source == UNIT:
             version = layout.FULL
             self.levels.append(_Level(layout.SCAN, self.a.relations[UNIT].number))
         elif isinstance(atom, CoreAtom):
-            self.later = head.union(*(self.rule.variables[i] for i in pending))
             self.scan(atom, version)
         self.place(None if source == UNIT else self.plan.source)
         if self.plan.route is not None:
-            self.later = head.union(*(self.rule.variables[i] for i in pending))
             self.route(self.plan.route.mine, self.plan.route.other, self.plan.route.ties)
             self.place(None)
-        while pending:
-            i = pending.pop(0)
-            self.later = head.union(*(self.rule.variables[j] for j in pending))
+        for i, self.later in zip(pending, reversed(laters), strict=True):
             self.literal(i, self.rule.body[i])
             self.place(i)
         self.a.registers.used = max(self.a.registers.used, self.next)

@@ -30,7 +30,7 @@ from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.update import ShowingUpdate, at_round, is_shown
 from tidelog.maintain.update_plans import Maintained, NodeChange, prepare, states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
-from tidelog.rules.plans import plan_change
+from tidelog.rules.plans import plan_changes
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
@@ -56,8 +56,8 @@ def prepare_selecting(
         maintained.add(
             Job(plan, _sight_of_beaten(rule, i, internal), TIDY)
             for rule in rules
-            for i in internal_atoms(rule, internal)
-            for plan in plan_change(rule, i, statistics)
+            for i, plans in plan_changes(rule, internal_atoms(rule, internal), statistics).items()
+            for plan in plans
         )
         maintained.machine.plans.setdefault(TIDY, numpy.empty(0, numpy.int64))
     return maintained

@@ -7,7 +7,7 @@ of iteration numbers as in docs/theory.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from typing import TypeAlias
@@ -21,7 +21,7 @@ from tidelog.maintain.assemble import Sight
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
-from tidelog.rules.plans import needs_large_index, plan_change, plan_scan
+from tidelog.rules.plans import Plan, needs_large_index, plan_changes, plan_scan
 from tidelog.storage.changes import (
     RelationGroup,
 )
@@ -236,10 +236,10 @@ def plan(kept: Maintained, lists: set[Listed]) -> None:
         wakes |= kept.dormant.pop(number, None) is not None
         read = {(name, version) for name, _ in rule.reads for version in (layout.OUT, layout.IN)}
         missing = kept.note_missing(rule, read & (born if number in kept.fresh else lists))
-        for i, literal in enumerate(rule.body if missing else ()):
-            if isinstance(literal, CoreAtom):
-                versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
-                jobs += _jobs(rule, i, versions, internal, statistics, kept)
+        if missing:
+            changed = _changed_atoms(rule, missing)
+            for i, plans in plan_changes(rule, changed, statistics).items():
+                jobs += _jobs(plans, i, changed[i], internal, statistics, kept)
     if jobs:
         kept.add(jobs)
     # A rule that wakes up has no plans for the other lists: these are asked for again.
@@ -265,15 +265,26 @@ def changed_lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
     }
 
 
+def _changed_atoms(rule: CoreRule, lists: Collection[Listed]) -> dict[int, list[int]]:
+    """Return the positions of the atoms whose relations have some of these lists, with the lists."""
+    atoms = [(i, literal.relation) for i, literal in enumerate(rule.body) if isinstance(literal, CoreAtom)]
+    found = {i: [version for version in (layout.OUT, layout.IN) if (name, version) in lists] for i, name in atoms}
+    return {i: versions for i, versions in found.items() if versions}
+
+
 def _jobs(
-    rule: CoreRule, i: int, lists: Sequence[int], internal: frozenset[str], statistics: LiveStatistics, kept: Maintained
+    plans: Sequence[Plan],
+    i: int,
+    lists: Sequence[int],
+    internal: frozenset[str],
+    statistics: LiveStatistics,
+    kept: Maintained,
 ) -> list[Job]:
-    """Return the plans that start from the tuples in `lists` of body atom `i`, and note where they scan."""
+    """Return the jobs of the plans that start from the tuples in `lists` of body atom `i`, and note where they scan."""
+    rule = plans[0].rule
     atom = rule.body[i]
-    if not lists or not isinstance(atom, CoreAtom):
-        return []
+    assert isinstance(atom, CoreAtom)
     name = atom.relation
-    plans = plan_change(rule, i, statistics)
     dear = name not in internal and any(needs_large_index(plan, statistics) for plan in plans)
     scan = plan_scan(rule, i, statistics) if dear and not atom.negated and name not in kept.indexed else None
     jobs = []

@@ -349,7 +349,7 @@ def plan_deltas(
     A second plan must not cost an index of its own on a relation of the hyper-node (`internal`), which grows all the
     time.
     """
-    found = [_plan_delta(rule, delta, statistics) for rule, delta in deltas]
+    found = [_plan_delta(_Planner(rule, statistics), delta) for rule, delta in deltas]
     held = {probe for each in found for probe in probes(each[1])}
     plans: list[Plan] = []
     for planner, first, start, cost in found:
@@ -364,14 +364,19 @@ def plan_deltas(
     return tuple(plans)
 
 
-def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[Plan, ...]:
-    """Return the plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that
-    share the bindings. Changes are small, so that an unusually long segment decides. Make no large index for a second
-    plan, and for a first plan only if there is no other way."""
-    planner, first, start, _ = _plan_delta(rule, changed, statistics, _BUILDING)
+def plan_changes(rule: CoreRule, changed: Iterable[int], statistics: Statistics) -> dict[int, tuple[Plan, ...]]:
+    """Return for each of these body atoms, which may be negated, the plans that start from its changed tuples: one, or
+    two that share the bindings. Changes are small, so that an unusually long segment decides. Make no large index for a
+    second plan, and for a first plan only if there is no other way."""
+    planner = _Planner(rule, statistics, _BUILDING)
+    return {i: _plan_change(planner, i) for i in changed}
+
+
+def _plan_change(planner: _Planner, changed: int) -> tuple[Plan, ...]:
+    planner, first, start, _ = _plan_delta(planner, changed)
     plan = _with_shared_variables(planner, first, 0.0, free=_SMALL)
     rival = _rival(planner, plan, start, inf, 0.0)
-    if rival is None or needs_large_index(rival, statistics):
+    if rival is None or needs_large_index(rival, planner.statistics):
         return (plan,)
     return _with_routes(planner, plan, _with_shared_variables(planner, rival, 0.0, free=_SMALL))
 
@@ -431,14 +436,12 @@ def _keys(atom: CoreAtom, bound: frozenset[str]) -> tuple[int, ...]:
     return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, CoreVariable) or arg.name in bound)
 
 
-def _plan_delta(
-    rule: CoreRule, delta: int, statistics: Statistics, building: float = 0.0
-) -> tuple[_Planner, Plan, _Partial, float]:
-    planner = _Planner(rule, statistics, building)
+def _plan_delta(planner: _Planner, delta: int) -> tuple[_Planner, Plan, _Partial, float]:
+    planner.steps = 0
     start = planner.scan(delta)
     best = planner.search(start, 1.0, 0.0, None)
-    assert best is not None, f"the rule {rule} cannot be evaluated"
-    return planner, Plan(rule, delta, best[1], True), start, best[0]
+    assert best is not None, f"the rule {planner.rule} cannot be evaluated"
+    return planner, Plan(planner.rule, delta, best[1], True), start, best[0]
 
 
 def _rival(planner: _Planner, plan: Plan, start: _Partial, most: float, least: float) -> Plan | None:
