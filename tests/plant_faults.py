@@ -52,8 +52,15 @@ FAULTS = (
     Fault(
         "deltas of the first atom of a body are dropped",
         UPDATE_PLANS,
-        "if missing else ()):\n            if isinstance(literal, CoreAtom):",
-        "if missing else ()):\n            if i and isinstance(literal, CoreAtom):",
+        "for i, literal in enumerate(rule.body) if isinstance(literal, CoreAtom)]",
+        "for i, literal in enumerate(rule.body) if i and isinstance(literal, CoreAtom)]",
+    ),
+    Fault(
+        "a rule that gets its plans late has none for what changed before",
+        UPDATE_PLANS,
+        "lists if wakes else kept.settled | lists",
+        "kept.settled | lists",
+        "tests/maintain/test_needed_plans.py",
     ),
     Fault(
         "another candidate takes the place of a dead one during deletions",

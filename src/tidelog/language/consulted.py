@@ -24,7 +24,7 @@ class Consulted:
         return not self.dated and all(_digest_of(Path(path)) == known for path, known in self.files.items())
 
 
-def digest(data: bytes) -> str:
+def digest(data: bytes | memoryview) -> str:
     """Return the SHA-256 of bytes."""
     return hashlib.sha256(data).hexdigest()
 

@@ -210,12 +210,15 @@ def _find(text: ProgramText, given: GivenFunctions, form: str = "") -> tuple[Any
             return None
         with closing(LocalFiles(folder)) as files:
             data = files.read_bytes(key := _key(text, form))
-        checksum, header, content = data.split(b"\n", 2)
-        consulted = Consulted(json.loads(header))
-        if digest(header + b"\n" + content) != checksum.decode() or not consulted.is_current():
+        file = io.BytesIO(data)  # A program may be megabytes, which nothing here copies.
+        checksum = file.readline()[:-1].decode()
+        if digest(memoryview(data)[file.tell() :]) != checksum:
+            return None
+        consulted = Consulted(json.loads(file.readline()))
+        if not consulted.is_current():
             return None
         with old_at_once():
-            found = _Unpickler(io.BytesIO(content), given).load()
+            found = _Unpickler(file, given).load()
         os.utime(folder / key)
     except Exception:  # A damaged file, and one of another tidelog, fails in as many ways as pickles can.
         return None
