@@ -51,10 +51,14 @@ None if the engine has no program for it."""
 @dataclass(frozen=True)
 class Engine:
     """An engine: how to prepare a workload, and what the line of a relation in its output looks like, with `NAME` for
-    its name and a group for its size."""
+    its name and a group for its size. Where an engine `adds`, there is a line for each transaction, with the rows that
+    it adds; the group has the number of the transaction before them. `seconds` is the line with the CPU seconds that
+    count, by default all of the process."""
 
     prepare: Prepare
     line: str
+    adds: bool = False
+    seconds: str = ""
 
 
 def engines(threads: int) -> dict[str, Engine]:
@@ -63,7 +67,7 @@ def engines(threads: int) -> dict[str, Engine]:
         name: Engine(partial(_tidelog, option, threads), r'"NAME": (\d+)')
         for name, option in (("tidelog", "once"), ("tidelog, maintained", "maintain"))
     }
-    folder = Path(os.environ.get("TIDELOG_PEERS", "/nowhere"))
+    folder = peers()
     souffle = folder / "souffle/build/src/souffle"
     compiler = folder / "flowlog/target/release/flowlog-compiler"
     datatoad = folder / "datatoad/target/release/datatoad"
@@ -74,6 +78,11 @@ def engines(threads: int) -> dict[str, Engine]:
     if datatoad.exists():
         found["datatoad"] = Engine(partial(_datatoad, datatoad, threads), r"(\d+) NAME\s")
     return found
+
+
+def peers() -> Path:
+    """Return the folder of the peers."""
+    return Path(os.environ.get("TIDELOG_PEERS", "/nowhere"))
 
 
 def evaluate(engine: Engine, workload: str, facts: Path, folder: Path) -> Usage | None:
@@ -98,9 +107,15 @@ def evaluate(engine: Engine, workload: str, facts: Path, folder: Path) -> Usage 
         return Usage(_LIMIT, _LIMIT, 0, {})
     wall = time.perf_counter() - started
     status, cpu, peak = output.splitlines()[-1].split()
-    shown = {name: re.search(engine.line.replace("NAME", name), output) for name in WORKLOADS[workload].sizes}
-    sizes = {name: int(found[1].replace(",", "")) for name, found in shown.items() if found is not None}
-    return Usage(float(cpu), wall, int(peak) * 1024, sizes if status == "0" else {})
+    shown = {name: re.findall(engine.line.replace("NAME", name), output) for name in WORKLOADS[workload].sizes}
+    sizes = {name: _size(found if engine.adds else found[:1]) for name, found in shown.items() if found}
+    told = re.search(engine.seconds, output) if engine.seconds else None
+    return Usage(float(told[1] if told else cpu), wall, int(peak) * 1024, sizes if status == "0" else {})
+
+
+def _size(found: Sequence[str]) -> int:
+    """Return the sum of the numbers at the ends of texts, each text once: an engine repeats what has not changed."""
+    return sum(int(re.split(r"[ =]", text)[-1].replace(",", "")) for text in set(found))
 
 
 def _tidelog(option: str, threads: int, workload: str, facts: Path, folder: Path) -> Sequence[object]:
@@ -112,7 +127,7 @@ def _souffle(souffle: Path, threads: int, workload: str, facts: Path, folder: Pa
     if not program.exists():
         text = folder / "souffle.dl"
         text.write_text(programs.souffle(WORKLOADS[workload]))
-        _build([souffle, "-w", "-o", program, text], folder)
+        build([souffle, "-w", "-o", program, text], folder)
     return [program, "-F", facts, "-D", folder, "-j", threads]
 
 
@@ -122,7 +137,7 @@ def _flowlog(compiler: Path, threads: int, workload: str, facts: Path, folder: P
         text = folder / "flowlog.dl"
         text.write_text(programs.flowlog(WORKLOADS[workload]))
         command = [compiler, text, "-F", facts, "-D", "-", "-o", program, "--mode", "datalog-batch"]
-        _build([*command, "-B", folder.parent / "crate"], folder)
+        build([*command, "-B", folder.parent / "crate"], folder)
     return [program, "-w", threads]
 
 
@@ -134,7 +149,8 @@ def _datatoad(datatoad: Path, threads: int, workload: str, facts: Path, folder: 
     return [datatoad, "-w", threads, folder / "datatoad.dt"]
 
 
-def _build(command: Sequence[object], folder: Path) -> None:
+def build(command: Sequence[object], folder: Path) -> None:
+    """Run the compiler of a peer in a folder. Raise BenchmarkError."""
     done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchmarkError(f"{command[0]} ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")

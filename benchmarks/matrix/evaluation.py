@@ -1,12 +1,14 @@
-"""The process of a tidelog line: `python -m benchmarks.matrix.evaluation WORKLOAD FOLDER MAINTAIN THREADS`.
+"""The process of a tidelog line: `python -m benchmarks.matrix.evaluation WORKLOAD FOLDER MAINTAIN THREADS`, and for
+`benchmarks.matrix.changes` a relation behind them, and files of rows that go and that come, in turn.
 
-It prints the sizes of the shown relations and the CPU seconds of the commit as JSON.
+It prints the sizes of the shown relations and the CPU seconds of the first commit and of the transactions as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import tidelog
@@ -16,8 +18,11 @@ from benchmarks.matrix.programs import WORKLOADS
 from benchmarks.matrix.programs import tidelog as text_of
 
 
-def evaluate(workload: str, folder: Path, maintain: bool, threads: int) -> None:
-    """Load the facts of a workload, commit, and print what was found."""
+def evaluate(
+    workload: str, folder: Path, maintain: bool, threads: int, changed: str = "", files: Sequence[str] = ()
+) -> None:
+    """Load the facts of a workload, commit, commit changes of a relation by pairs of files, and print what was
+    found."""
     work = WORKLOADS[workload]
     with tidelog.connect() as db:
         db.options(maintain=maintain, threads=threads)
@@ -26,8 +31,23 @@ def evaluate(workload: str, folder: Path, maintain: bool, threads: int) -> None:
             db.insert(name, data.numbers(folder / f"{name}.csv", ",", columns))
         with Stopwatch() as commit:
             db.commit()
-        print(json.dumps({"sizes": {name: len(db[name]) for name in work.sizes}, "commit": round(commit.cpu, 2)}))
+        with Stopwatch() as transactions:
+            for gone, new in zip(files[::2], files[1::2], strict=True):
+                _commit(db, changed, Path(gone), Path(new))
+        sizes = {name: len(db[name]) for name in work.sizes}
+        print(json.dumps({"sizes": sizes, "commit": round(commit.cpu, 2), "changes": round(transactions.cpu, 3)}))
+
+
+def _commit(db: tidelog.Database, name: str, gone: Path, new: Path) -> None:
+    """Commit the rows of two files, and make the rows that have come and gone, as peers do."""
+    columns = "".join(column.name for column in db[name].columns)
+    db.delete(name, data.numbers(gone, ",", columns))
+    db.insert(name, data.numbers(new, ",", columns))
+    change = db.commit()
+    for each in change:
+        _ = change[each].inserted.rows(), change[each].deleted.rows()
 
 
 if __name__ == "__main__":
-    evaluate(sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "maintain", int(sys.argv[4]))
+    workload, folder, option, threads, *rest = sys.argv[1:]
+    evaluate(workload, Path(folder), option == "maintain", int(threads), "".join(rest[:1]), rest[1:])

@@ -184,10 +184,13 @@ def souffle(work: Workload) -> str:
     return "\n".join(lines) + work.rules + "".join(f"{name}(x, c) <= {name}(x, d) :- d <= c.\n" for name in work.least)
 
 
-def flowlog(work: Workload) -> str:
-    """Return the program for FlowLog: the least value is an aggregate in the head."""
+def flowlog(work: Workload, *, changing: bool = False) -> str:
+    """Return the program for FlowLog: the least value is an aggregate in the head. Facts of a `changing` one come by
+    commands."""
     lines = [line for _, line in _declarations(work, "int32")]
-    lines += [f'.input {name}(IO="file", filename="{name}.csv", delimiter=",")' for name in work.inputs]
+    for name in work.inputs:
+        source = 'IO="command"' if changing else f'IO="file", filename="{name}.csv"'
+        lines.append(f'.input {name}({source}, delimiter=",")')
     lines += [f".printsize {name}" for name in work.sizes]
     rules = work.rules
     for name in work.least:

@@ -8,7 +8,7 @@ import pytest
 
 import tidelog
 from benchmarks.matrix import __main__ as matrix
-from benchmarks.matrix import engines, inputs, programs
+from benchmarks.matrix import changes, engines, inputs, programs
 from benchmarks.matrix.engines import Engine, Usage
 from benchmarks.matrix.programs import WORKLOADS
 
@@ -53,3 +53,33 @@ def test_sizes_that_differ_are_told() -> None:
     assert matrix._agree({"one": one, "other": one})
     assert not matrix._agree({"one": one, "other": other})
     assert matrix._cell({"tidelog": one, "other": other}, "other") == "1.00; 1 (1.00 x)"
+
+
+def test_a_process_with_changes_ends_where_its_facts_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "ROWS", 5)
+    facts = tmp_path / "facts"
+    facts.mkdir()
+    (facts / "Edge.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(100)))
+    changes.write("components", facts, tmp_path / "changes")
+    present = {(i, i + 1) for i in range(100)}
+    for number in range(changes.TRANSACTIONS):
+        rows = {}
+        for each in ("gone", "new"):
+            text = (tmp_path / "changes" / f"{number}.{each}.csv").read_text()
+            rows[each] = {(int(x), int(y)) for x, y in (line.split(",") for line in text.splitlines())}
+        assert len(rows["gone"]) == 5
+        assert rows["gone"] <= present
+        assert not rows["new"] & present
+        present = present - rows["gone"] | rows["new"]
+    engine = changes._engines(1, tmp_path / "changes", changes.TRANSACTIONS)["tidelog"]
+    usage = engines.evaluate(engine, "components", facts, tmp_path)
+    assert usage is not None
+    assert usage.sizes["Cc"] == len({node for edge in present for node in edge})
+
+
+def test_an_engine_that_says_what_each_transaction_adds(tmp_path: Path) -> None:
+    said = "t=0 Cc=7 Roots=2\nt=1 Cc=-3 Roots=2\nt=0 Roots=2"
+    engine = Engine(lambda *_: ["echo", said.replace("Roots=2\nt=1", "\nt=1")], r"(t=\d+ NAME=-?\d+)", adds=True)
+    usage = engines.evaluate(engine, "components", tmp_path, tmp_path)
+    assert usage is not None
+    assert usage.sizes == {"Cc": 4, "Roots": 2}
