@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,16 @@ def fails(action: Callable[[], object]) -> str:
         action()
     assert caught.value.code in CODES
     return str(caught.value)
+
+
+def cases(name: str, names: Mapping[str, Any]) -> list[Any]:
+    """The cases of `errors/NAME.txt`: what a test takes on one line, in Python with `names`, and the message below."""
+    text = (Path(__file__).parent / "errors" / f"{name}.txt").read_text(encoding="utf-8")
+    blocks = (block.split("\n", 1) for block in text.rstrip("\n").split("\n\n"))
+    return [
+        pytest.param(*eval(f"({values},)", {**globals(), **names}), message, id=f"{name}-{number}")
+        for number, (values, message) in enumerate(blocks, 1)
+    ]
 
 
 def decoded(words: Words, kind: RelationType, known: Dictionary) -> list[tuple[Value, ...]]:

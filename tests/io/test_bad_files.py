@@ -12,158 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
+from tests.io.samples import EDGE, HOLDER, NAMED, REAL, cases, dictionary, fails
 from tidelog.common.source import SourceText, Span
 from tidelog.io import encode, read_facts, write_view
 from tidelog.language.syntax import RelationType
 
-FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
-    (
-        EDGE,
-        {},
-        None,
-        "e.facts: error[E0410]: the facts file of e does not exist\n  hint: create it, or one of e.csv, e.tsv, e.json",
-    ),
-    (
-        EDGE,
-        {"filename": "x.csv"},
-        None,
-        "x.csv: error[E0410]: the facts file of e does not exist\n"
-        "  hint: put the file into the folder ., which has folder",
-    ),
-    (
-        EDGE,
-        {"IO": "parquet"},
-        None,
-        "e.parquet: error[E0410]: the facts file of e does not exist\n"
-        "  hint: put the file into the folder ., which has folder",
-    ),
-    (
-        EDGE,
-        {"IO": "json"},
-        None,
-        "e.json: error[E0410]: the facts file of e does not exist\n"
-        "  hint: put the file into the folder ., which has folder",
-    ),
-    (
-        EDGE,
-        {"filename": "a.parquet"},
-        b"junk",
-        "a.parquet: error[E0411]: expected Parquet, but it cannot be read: Parquet file size is 4 bytes, smaller "
-        "than the minimum file footer (8 bytes)\n"
-        "  hint: check that the file is complete",
-    ),
-    (
-        EDGE,
-        {"filename": "a.arrow"},
-        b"junk",
-        "a.arrow: error[E0411]: expected Arrow, but it cannot be read: Expected to read 1802401130 metadata bytes, "
-        "but only read 0\n"
-        "  hint: check that the file is complete",
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b"[[1, 2],",
-        "a.json:1:9: error[E0411]: expected JSON, but Expecting value\n  hint: write a list of lists or of objects",
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b'{"x": 1}',
-        "a.json: error[E0411]: expected a list of rows, found an object\n  hint: write [[1, 2], [3, 4]]",
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b"[[1, 2.5]]",
-        "a.json, row 1, column y: error[E0401]: expected a number, found the float 2.5\n"
-        "  hint: write a whole number, or declare y as float",
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b"[[1, 2], [1]]",
-        "a.json, row 2: error[E0405]: expected 2 values, found 1: [1]\n"
-        "  hint: write each row as a list of x, y, or as an object with these names",
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b"\xff",
-        "a.json: error[E0408]: the byte at 0 is not UTF-8\n"
-        '  hint: save the file as UTF-8, or add encoding="latin-1" or the like to `.input`',
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b"[" * 100_000,
-        "a.json: error[E0411]: the JSON cannot be read: it is nested too deeply\n  hint: nest records less deeply",
-    ),
-    (
-        EDGE,
-        {"filename": "a.json"},
-        b"[[1, 1" + b"0" * 5_000 + b"]]",
-        "a.json: error[E0411]: the JSON cannot be read: a number has too many digits\n"
-        "  hint: write numbers of at most 64 bits",
-    ),
-    (
-        REAL,
-        {"filename": "a.json"},
-        b"[[NaN, 1]]",
-        "a.json, row 1, column x: error[E0404]: NaN cannot be stored\n"
-        "  hint: leave such rows out, or use a marker of your own: NaN is not equal to itself, "
-        "so no set can hold it",
-    ),
-    (
-        EDGE,
-        {"filename": "a.facts"},
-        gzip.compress(b"1\t2\n", mtime=0)[:-6],
-        "a.facts: error[E0411]: the gzip data are damaged: Compressed file ended before the end-of-stream marker was "
-        "reached\n"
-        "  hint: check that the file is complete",
-    ),
-    (
-        EDGE,
-        {"filename": "a.db"},
-        b"junk" * 1000,
-        "a.db: error[E0411]: the database cannot be read: file is not a database\n"
-        "  hint: check that it is a database of SQLite, complete, and that you may read it",
-    ),
-    (
-        EDGE,
-        {"filename": "folder"},
-        None,
-        "folder: error[E0411]: the file cannot be read: Is a directory\n  hint: pass a file that you may read",
-    ),
-]
 
-OPTIONS: list[tuple[dict[str, Any], str]] = [
-    (
-        {"IO": "delta"},
-        "error[E0413]: unknown IO=delta\n"
-        "  hint: use one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout",
-    ),
-    (
-        {"delimiter": ""},
-        "error[E0413]: '' cannot separate columns\n  hint: use a TAB, a comma, or the like",
-    ),
-    (
-        {"headers": "maybe"},
-        "error[E0413]: headers=maybe is neither true nor false\n  hint: write headers=true or headers=false",
-    ),
-    (
-        {"format": "xml"},
-        "error[E0413]: unknown format=xml\n  hint: use format=list or format=object",
-    ),
-    (
-        {"IO": "stdout"},
-        "error[E0413]: IO=stdout cannot be read\n  hint: write IO=stdin",
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "options", "data", "message"), FILES)
+@pytest.mark.parametrize(("kind", "options", "data", "message"), cases("files", {"gzip": gzip}))
 def test_files(
     kind: RelationType,
     options: dict[str, Any],
@@ -179,7 +34,7 @@ def test_files(
     assert fails(lambda: read_facts(options, Path(), kind, dictionary())) == message
 
 
-@pytest.mark.parametrize(("options", "message"), OPTIONS)
+@pytest.mark.parametrize(("options", "message"), cases("options", {}))
 def test_options(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     assert fails(lambda: read_facts(options, tmp_path, EDGE, dictionary())) == message
 
