@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from tests.fault import Fault
-from tests.plant_faults import FAULTS, ROOT, with_fault
+from tests.plant_faults import FAULTS, ROOT, Fault, with_fault
 
 
 def test_faults_have_one_place_and_change_the_code_there() -> None:
