@@ -38,7 +38,7 @@ from tidelog.language.syntax import Atom, CheckedProgram, Kind, Literal, Negatio
 from tidelog.language.trees import outermost, variables, whole
 from tidelog.reference.paths import WithPaths
 from tidelog.reference.substitutions import RuleScope, bound_by, combinations, name_wildcards, solve
-from tidelog.semantics.values import Row, normal
+from tidelog.semantics.values import Row
 from tidelog.storage.record_text import row_text
 
 Pair = tuple[Value, ...]
@@ -391,14 +391,5 @@ def _scope(literal: Literal, instance: BoundRule, tables: Tables) -> RuleScope:
 
 def _is_row(step: ProofStep, premise: Premise, instance: BoundRule) -> bool:
     """Return True if a step has the tuple of an atom for the values of an instance."""
-    row = _row(premise, instance)
+    row = premise.row(instance.values)
     return fits(row, premise.kinds) and _same((step.relation, step.values), instance.row(premise.relation, row))
-
-
-def _row(premise: Premise, instance: BoundRule) -> tuple[Value, ...]:
-    """Return the tuple of an atom for the values of an instance."""
-    values = tuple(instance.values.values())
-    return tuple(
-        values[source] if isinstance(source, int) else normal(source.value, kind)
-        for source, kind in zip(premise.arguments, premise.kinds, strict=True)
-    )

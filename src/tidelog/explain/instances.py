@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy
 
@@ -48,7 +49,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import outermost, rebuild, rebuild_term, variables, whole
+from tidelog.language.trees import outermost, rebuild, rebuild_term, renaming, variables, whole
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation, Evaluations
@@ -62,6 +63,7 @@ from tidelog.rules.counters import counters
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.grounding import grounded_variables
 from tidelog.rules.rewrite_state import RewriteState
+from tidelog.semantics.values import Row, normal
 
 WITNESSED = ("min", "max", "any")
 """The aggregates whose value is that of a member."""
@@ -91,8 +93,7 @@ def witness_of(
     own = {name: f"#witness{condition}_{name}" for name in variables([aggregate]) if name not in around}
     added = {new: kinds[old] for old, new in own.items() if old in kinds}
 
-    def change(term: Term) -> Term | None:
-        return replace(term, name=own[term.name]) if isinstance(term, Variable) and term.name in own else None
+    change = renaming(own)
 
     def equal(stem: str, value: Aggregate, term: Term) -> list[Literal]:
         kind = value.result or value.kind or "number"
@@ -147,6 +148,14 @@ class Premise:
     relation: str
     arguments: tuple[ArgumentSource, ...]
     kinds: tuple[Kind, ...]
+
+    def row(self, values: Mapping[str, Any]) -> Row:
+        """Return the tuple of the atom for the values of an instance, in the order of its rule's variables."""
+        given = tuple(values.values())
+        return tuple(
+            given[source] if isinstance(source, int) else normal(source.value, kind)
+            for source, kind in zip(self.arguments, self.kinds, strict=True)
+        )
 
 
 @dataclass(frozen=True)

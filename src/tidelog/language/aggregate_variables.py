@@ -42,13 +42,13 @@ from tidelog.language.syntax import (
 )
 from tidelog.language.trees import (
     FreshNames,
-    Replacement,
     in_aggregates,
     outermost,
     parts,
     rebuild,
     rebuild_atom,
     rebuild_term,
+    renaming,
     variables,
     whole,
 )
@@ -69,15 +69,8 @@ def _find_grounded(body: Body, given: frozenset[str], has_value: Callable[[Aggre
     return Bindings().find_grounded(tuple([rebuild(literal, change) for literal in body]), given, _ROOT)
 
 
-def _make_renaming(names: Mapping[str, str]) -> Replacement:
-    def change(term: Term) -> Term | None:
-        return replace(term, name=names[term.name]) if isinstance(term, Variable) and term.name in names else None
-
-    return change
-
-
 def _rename_variables(body: Body, names: Mapping[str, str]) -> Body:
-    return tuple([rebuild(literal, _make_renaming(names)) for literal in body])
+    return tuple([rebuild(literal, renaming(names)) for literal in body])
 
 
 # --- unnamed values --------------------------------------------------------------------------------------------------
@@ -161,11 +154,11 @@ class _Witnesses:
         value = Variable(self.names.fresh("value"), span=term.span)
         inside = {name: self.names.fresh(name) for name in sorted(witnesses)}
         body = _rename_variables(term.body, inside)
-        aggregate = replace(term, target=rebuild_term(term.target, _make_renaming(inside)), body=body)
+        aggregate = replace(term, target=rebuild_term(term.target, renaming(inside)), body=body)
         own = {name: self.names.fresh(name) for name in variables([term]) if name not in groups | witnesses}
         added.append(Comparison("=", value, aggregate, span=term.span))
         added += _rename_variables(term.body, own)
-        added.append(Comparison("=", rebuild_term(term.target, _make_renaming(own)), value, span=term.span))
+        added.append(Comparison("=", rebuild_term(term.target, renaming(own)), value, span=term.span))
         return value
 
 
@@ -224,7 +217,7 @@ class _Separation:
         own = self._own(term, place)
         if own:
             new = {name: self.names.fresh(name) for name in sorted(own)}
-            target = term.target and rebuild_term(term.target, _make_renaming(new))
+            target = term.target and rebuild_term(term.target, renaming(new))
             term = replace(term, target=target, body=_rename_variables(term.body, new))
         inside = _Place((*place.bodies, term.body), place.names.union(variables(parts(term), aggregates=False)))
         target = term.target and rebuild_term(term.target, lambda part: self.aggregate(part, inside))

@@ -14,7 +14,7 @@ Bindings, kinds and scopes are elsewhere: nothing here knows the meaning of a ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import count, product
@@ -182,6 +182,15 @@ def rebuild_term(term: Term, change: Replacement) -> Term:
             target = None if target is None else rebuild_term(target, change)
             return replace(term, target=target, body=tuple([rebuild(literal, change) for literal in body]))
     return term
+
+
+def renaming(names: Mapping[str, str]) -> Replacement:
+    """Return what gives variables other names."""
+
+    def change(term: Term) -> Term | None:
+        return replace(term, name=names[term.name]) if isinstance(term, Variable) and term.name in names else None
+
+    return change
 
 
 def in_aggregates(body: Callable[[Body], Body]) -> Replacement:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, TypeAlias
 
-from tidelog.explain.instances import FlatRule, Premise, flat_rules
+from tidelog.explain.instances import FlatRule, flat_rules
 from tidelog.explain.steps import Condition, plain_condition, with_values
 from tidelog.explain.walks import Automaton, automaton_of
 from tidelog.functions.callables import GivenFunctions
@@ -274,7 +274,7 @@ class UserRules:
             conditions.append(self._condition(literal, flat, values, node, groups))
         premises: list[Asked | PathWalk] = []
         for premise in flat.premises:
-            row = _row(premise, values)
+            row = premise.row(values)
             path = premise.atom.path
             found = (
                 basis.tuples[premise.relation, row]
@@ -409,15 +409,6 @@ def _with_functions(flat: FlatRule, given: GivenFunctions) -> FlatRule:
         return flat
     conditions, body = (tuple(rebuild(each, change) for each in part) for part in (flat.conditions, flat.body))
     return replace(flat, conditions=conditions, body=body)
-
-
-def _row(premise: Premise, values: Mapping[str, Any]) -> Row:
-    """Return the tuple of an atom for the values of an instance."""
-    given = tuple(values.values())
-    return tuple(
-        given[source] if isinstance(source, int) else normal(source.value, kind)
-        for source, kind in zip(premise.arguments, premise.kinds, strict=True)
-    )
 
 
 # --- walks -----------------------------------------------------------------------------------------------------------

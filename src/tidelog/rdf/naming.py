@@ -27,7 +27,6 @@ from tidelog.common.source import SourceText
 from tidelog.language.paths import steps
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
-    Aggregate,
     Alternation,
     Anonymous,
     Atom,
@@ -46,7 +45,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import atoms, rebuild, rebuild_atom, rebuild_term
+from tidelog.language.trees import atoms, in_aggregates, rebuild, rebuild_atom
 from tidelog.rdf.names import COLON, REST, TRIPLE, Names
 from tidelog.rdf.terms import NUMBERS, TYPE, XSD, literal
 
@@ -230,10 +229,7 @@ class _Changing:
 
     def term(self, term: Term) -> Term | None:
         """Return an aggregate with its body rewritten, None for any other term."""
-        if not isinstance(term, Aggregate):
-            return None
-        target = None if term.target is None else rebuild_term(term.target, self.term)
-        return replace(term, target=target, body=self.body(map(self.name_anonymous_ends, term.body)))
+        return in_aggregates(lambda body: self.body(map(self.name_anonymous_ends, body)))(term)
 
     def _literals(self, literal: Literal) -> Iterator[Literal]:
         match literal:
