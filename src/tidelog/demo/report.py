@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -142,28 +143,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-_STYLE = """
-  :root { color-scheme: light }
-  body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; background: #f5f7fa; margin: 0 }
-  main { max-width: 1100px; margin: 0 auto; padding: 2rem 1.5rem 4rem }
-  h1 { margin-bottom: 0 }
-  h2 { margin-top: 2.5rem }
-  section, figure { background: #fff; border: 1px solid #d9e2ec; border-radius: 10px }
-  section, figure { padding: 1rem 1.25rem; margin: 1rem 0 }
-  figure { overflow-x: auto; text-align: center }
-  figure img { max-width: 100% }
-  figcaption { color: #52606d; text-align: left; margin-bottom: .75rem }
-  .answers { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1rem }
-  .answers section { margin: 0 }
-  .answers h3 { margin: 0; font-size: 1rem }
-  .amount { font-size: 2rem; font-weight: 600; color: #1565c0; line-height: 1.2 }
-  ul { margin: .5rem 0 0; padding-left: 1.1rem; color: #52606d; font-size: .9rem; overflow-wrap: anywhere }
-  table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-  th, td { text-align: right; padding: .2rem .75rem; border-bottom: 1px solid #e4e7eb }
-  th:first-child, td:first-child { text-align: left }
-"""
-
-
 def as_page(summary: Summary) -> str:
     """Return the summary as an HTML page beside `rules.svg` and `cycles.svg`."""
     facts = sum(count.accepted - count.duplicates for count in summary.counts.values())
@@ -179,38 +158,8 @@ def as_page(summary: Summary) -> str:
         for name, c in summary.counts.items()
     )
     stages = "\n".join(f"<tr><td>{escape(name)}</td><td>{s:.1f}</td></tr>" for name, s in summary.stages.items())
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>tidelog demo</title>
-<style>{_STYLE}</style>
-<main>
-<h1>Python's standard library, asked in Datalog</h1>
-<p>{facts:,} facts out of the source files, found in parallel by Spark, went through the rules of
-<code>program.dl</code>; every answer below is a view, and lies as a Parquet table in <code>views/</code>.</p>
-<h2>Answers</h2>
-<div class="answers">
-{cards}
-</div>
-<h2>Pictures</h2>
-<figure><figcaption>Modules that import each other while they load.</figcaption>
-<img src="cycles.svg" alt="import cycles"></figure>
-<figure><figcaption>The rules: what is derived from what.</figcaption>
-<img src="rules.svg" alt="rule graph"></figure>
-<h2>Facts</h2>
-<section><table>
-<tr><th>relation</th><th>read</th><th>accepted</th><th>duplicates</th><th>quarantined</th></tr>
-{counts}
-</table></section>
-<h2>Time</h2>
-<section><table>
-<tr><th>stage</th><th>seconds</th></tr>
-{stages}
-</table></section>
-</main>
-</html>
-"""
+    style, page = (files("tidelog.demo").joinpath(f"report.{ending}").read_text("utf-8") for ending in ("css", "html"))
+    return page.format(style=style, facts=facts, cards=cards, counts=counts, stages=stages)
 
 
 _COLOURS = ("#1565c0", "#00796b", "#c62828", "#6a1b9a", "#ef6c00", "#2e7d32", "#ad1457", "#4527a0")

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
@@ -209,60 +210,8 @@ def html(steps: Sequence[ProofStep]) -> str:
         for step in steps
     ]
     data = json.dumps({"texts": [*texts], "steps": rows}, ensure_ascii=False, separators=(",", ":"))
-    return _PAGE.replace("/*proof*/", data.replace("<", "\\u003c"))
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Proof</title>
-<style>
-  body { font: 14px/1.6 system-ui, sans-serif; margin: 2em; color: #222; }
-  ul { list-style: none; padding-left: 1.4em; border-left: 1px solid #ddd; margin: 0; }
-  summary { cursor: pointer; }
-  code { font-family: ui-monospace, monospace; }
-  .reason { color: #777; padding-left: 1em; }
-  .rule { color: #555; display: block; padding-left: 1.4em; }
-</style>
-<div id="proof"></div>
-<script>
-const {texts, steps} = /*proof*/;
-function add(parent, name, text, kind) {
-  const node = parent.appendChild(document.createElement(name));
-  if (text) node.textContent = text;
-  if (kind) node.className = kind;
-  return node;
-}
-function line(parent, step) {
-  add(parent, "code", step[0]);
-  add(parent, "span", texts[step[1]], "reason");
-}
-function show(parent, number, open) {
-  const step = steps[number], [,, rule, premises, conditions] = step;
-  if (!premises.length && !conditions.length) return line(parent, step);
-  const details = add(parent, "details");
-  line(add(details, "summary"), step);
-  function fill() {
-    details.removeEventListener("toggle", fill);
-    if (texts[rule]) add(details, "code", texts[rule], "rule");
-    const list = add(details, "ul");
-    for (const premise of premises) show(add(list, "li"), premise, false);
-    for (const [text, ...witness] of conditions) {
-      const item = add(list, "li");
-      add(item, "code", text);
-      if (witness.length) {
-        const inner = add(item, "ul");
-        for (const each of witness) show(add(inner, "li"), each, false);
-      }
-    }
-  }
-  details.addEventListener("toggle", fill);
-  details.open = open;
-}
-show(document.getElementById("proof"), steps.length - 1, true);
-</script>
-</html>
-"""
+    page = files("tidelog.explain").joinpath("proof.html").read_text("utf-8")
+    return page.replace("/*proof*/", data.replace("<", "\\u003c"))
 
 
 # --- for the checker in Lean -----------------------------------------------------------------------------------------

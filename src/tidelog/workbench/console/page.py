@@ -29,22 +29,6 @@ MAIN = "console/main"
 STYLE = "console.css"
 ICON = "icon.svg"
 
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>tidelog</title>
-{head}
-</head>
-<body>
-<div id="console"></div>
-<noscript>The console of tidelog needs JavaScript.</noscript>
-{data}<script type="module" src="{main}"></script>
-</body>
-</html>
-"""
 _POLICY = {
     "default-src": "'none'",
     "img-src": "'self' data:",
@@ -81,7 +65,7 @@ def page_at(base: str) -> tuple[str, str]:
 
 def page(head: str, main: str, data: str = "") -> str:
     """Return a page with these elements in its head, the address of its main module, and elements with data."""
-    return _PAGE.format(head=head, main=main, data=data)
+    return Path(__file__).with_name("page.html").read_text("utf-8").format(head=head, main=main, data=data)
 
 
 def policy(rules: Mapping[str, str]) -> str:
