@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 from tidelog.cli.facts import FACTS, FactsArgument, declared_options, inputs_of, read_inputs
 from tidelog.cli.report import change_lines, print_json, print_stats, table
 from tidelog.cli.run import check_folders
-from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of, open_existing
+from tidelog.cli.shared import (
+    add_fact_folder,
+    add_functors,
+    add_limits,
+    add_list,
+    functors_of,
+    limits_of,
+    open_existing,
+)
 from tidelog.errors import DataError
 
 if TYPE_CHECKING:
@@ -40,19 +48,11 @@ def add(commands: Commands) -> None:
     command.add_argument("store", metavar="STORE", type=Path)
     for option in _SIGNS.values():  # argparse takes -FACTS for options, and no positional ones between options.
         command.add_argument(option, action="append", default=[], help=argparse.SUPPRESS)
-    command.add_argument(
-        "--add-rules", metavar="FILE", type=Path, action="append", default=[], help="add a program: rules, declarations"
-    )
+    add_list(command, "FILE", "add a program: rules, declarations", "--add-rules", type=Path)
     add_fact_folder(command)
-    command.add_argument(
-        "--remove-rule", metavar="NAME", action="append", default=[], help="remove the rule of this name"
-    )
-    command.add_argument(
-        "--remove-instance",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="remove the instance of a component, with its relations and their facts",
+    add_list(command, "NAME", "remove the rule of this name", "--remove-rule")
+    add_list(
+        command, "NAME", "remove the instance of a component, with its relations and their facts", "--remove-instance"
     )
     command.add_argument(
         "--changes", metavar="OUT", help="write REL.inserted.csv and REL.deleted.csv to a folder; - prints them instead"

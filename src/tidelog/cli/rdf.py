@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 from tidelog.cli.serve import add_address, certificate_of, need_packages, tokens_of
-from tidelog.cli.shared import positive, size
+from tidelog.cli.shared import add_list, positive, size
 from tidelog.errors import Problem, ShapesWarning, UsageError
 from tidelog.limits.progress import step_of
 
@@ -39,12 +39,11 @@ def add(commands: Commands) -> None:
     help_text = "a store, whose name ends with .tide, and files of RDF to load"
     command.add_argument("data", metavar="DATA", nargs="*", type=Path, help=help_text)
     _add_rules(command)
-    command.add_argument(
+    add_list(
+        command,
+        "NAME=FILE.rq",
+        "a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
         "--view",
-        metavar="NAME=FILE.rq",
-        action="append",
-        default=[],
-        help="a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
     )
     help_text = "what follows in a graph: from all graphs (union), or from it and the default graph (graph)"
     command.add_argument("--inference", choices=["union", "graph"], help=help_text)
@@ -83,12 +82,11 @@ def add(commands: Commands) -> None:
 
 
 def _add_rules(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    add_list(
+        command,
+        "RULES",
+        "owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
         "--rules",
-        metavar="RULES",
-        action="append",
-        default=[],
-        help="owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tidelog.cli.facts import inputs_of, read_inputs
-from tidelog.cli.shared import add_fact_folder, add_functors, functors_of, positive, size
+from tidelog.cli.shared import add_fact_folder, add_functors, add_list, functors_of, positive, size
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 from tidelog.limits.progress import step_of
 
@@ -95,12 +95,11 @@ def add_address(command: argparse.ArgumentParser, port: int) -> None:
     command.add_argument(
         "--port", type=int, default=port, help=f"port to listen to, 0 for a free one (default: {port})"
     )
-    command.add_argument(
+    add_list(
+        command,
+        "[read:|write:|rules:]SECRET",
+        "a secret for requests, and what it may do: read, change facts too, or change rules too (default: rules)",
         "--token",
-        metavar="[read:|write:|rules:]SECRET",
-        action="append",
-        default=[],
-        help="a secret for requests, and what it may do: read, change facts too, or change rules too (default: rules)",
     )
     command.add_argument("--token-file", metavar="FILE", type=Path, help="a file with one token on each line")
     command.add_argument("--ssl-certfile", metavar="FILE", type=Path, help="speak TLS, with this certificate in PEM")
