@@ -11,9 +11,9 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -87,7 +87,7 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
     for part in PARTS:
         for file, names in layout.relations_by_file(part).items():
             types = column_types(dictionary, kinds_of(program.relations[names[0]]), part)
-            opened = _opener(folder, part, file)
+            opened = partial(_open, folder, part, file)
             tables[part, file] = TableFile(opened, str(folder / part / file), types, names, look)
     return certificate
 
@@ -115,10 +115,6 @@ def _check_files(folder: Path, layout: Layout) -> None:
             raise damage_error(
                 "E0817", f"the folder contains {name!a}, which is not part of the certificate", str(place)
             )
-
-
-def _opener(folder: Path, *parts: str) -> Callable[[], IO[bytes]]:
-    return lambda: _open(folder, *parts)
 
 
 def _open(folder: Path, *parts: str) -> IO[bytes]:

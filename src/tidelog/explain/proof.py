@@ -113,7 +113,7 @@ class Proof:
         comparisons, negation, aggregates)."""
         if not isinstance(form, str) or form != "lean":
             raise UsageError(Problem("E0635", f"`{quote_name(form)}` is no form of a proof", hint='pass "lean"'))
-        return lean_text(self.steps)
+        return json.dumps(_LeanGraph(self.steps).document, ensure_ascii=False)
 
     def check(self, database: Explained | None = None) -> Checked:
         """Check each step by itself, without an engine. With a `database` of the same facts, read all of its views to
@@ -217,11 +217,6 @@ def html(steps: Sequence[ProofStep]) -> str:
 # --- for the checker in Lean -----------------------------------------------------------------------------------------
 
 JsonAtom: TypeAlias = dict[str, Any]
-
-
-def lean_text(steps: Sequence[ProofStep]) -> str:
-    """Return the steps of a proof as a JSON text. Raise UsageError (E0676) for a step that the format cannot have."""
-    return json.dumps(_LeanGraph(steps).document, ensure_ascii=False)
 
 
 class _LeanGraph:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 
@@ -148,7 +148,7 @@ class Rulebook:
         declarations = "\n".join(map(str, (*program.types, *program.functors, *program.declarations)))
         changes = []
         for rule in program.rules:
-            name = rule.name or _free_name(taken)
+            name = rule.name or next(each for each in map("r{}".format, count(1)) if each not in taken)
             taken.add(name)
             if name in self.rules and not replaces:
                 message = f"the network has a rule `{name}` already"
@@ -188,10 +188,6 @@ class Rulebook:
 
 def _in_order(changes: Mapping[str, RuleChange]) -> tuple[RuleChange, ...]:
     return tuple(sorted(changes.values(), key=lambda change: (change.version, change.author, change.name)))
-
-
-def _free_name(taken: set[str]) -> str:
-    return next(name for name in (f"r{number}" for number in range(1, len(taken) + 2)) if name not in taken)
 
 
 def program_text(program: str | os.PathLike[str]) -> str:
