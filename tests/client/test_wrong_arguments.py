@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -14,7 +15,7 @@ import pandas
 import pytest
 
 import tidelog
-from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
+from tests.database.test_wrong_arguments import ROWS, calls, no_raw_exception
 from tests.workbench.serving import Server, serving
 from tidelog.client.database import RemoteDatabase
 
@@ -30,81 +31,18 @@ def commit_after(db: RemoteDatabase, verb: Callable[[Any], object], value: Any) 
     db.commit()
 
 
-CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
-    "connect(address)": (ADDRESSES, lambda _, value: tidelog.connect(value, token=None)),
-    "RemoteDatabase": (VALUES, lambda _, value: RemoteDatabase(value)),
-    "connect(…, token)": (VALUES, lambda db, value: tidelog.connect(address_of(db), token=value).close()),
-    "connect(…, ca)": (VALUES, lambda db, value: tidelog.connect("https://127.0.0.1:1", token=None, ca=value)),
-    "connect(…, functors)": (
-        [*VALUES, pandas.Series([1]), numpy.array([1, 2])],
-        lambda db, value: tidelog.connect(address_of(db), token=None, functors=value).close(),  # type: ignore[call-overload]
-    ),
-    "db[…]": (VALUES, lambda db, value: db[value]),
-    **{
-        f"rows(…, {name}=…)": (VALUES, lambda db, value, name=name: db.rows("edge", **{name: value}))  # type: ignore[misc]
-        for name in ("asserted", "limit", "x", "nope", "\ud800")
-    },
-    "query": (VALUES, lambda db, value: db.query(value)),
-    "query(…, x=…)": (VALUES, lambda db, value: db.query("edge(x, y)", x=value)),
-    "query(…, s=…)": (VALUES, lambda db, value: db.query("mixed(s, _, _, _)", s=value)),
-    **{
-        f"{verb}(…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)(value, (1, 2)))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "ways_to_remove", "ways_to_derive", "blame", "insert", "delete")
-    },
-    **{
-        f"{verb}('edge', …)": (ROWS, lambda db, value, verb=verb: getattr(db, verb)("edge", value))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "ways_to_remove", "ways_to_derive", "blame")
-    },
-    **{
-        f"{verb}(…, {name}=…)": (
-            VALUES,
-            lambda db, value, verb=verb, name=name: getattr(db, verb)("edge", (1, 2), **{name: value}),  # type: ignore[misc]
-        )
-        for verb, name in (
-            ("explain", "members"),
-            ("explain", "all"),
-            ("why_not", "depth"),
-            ("ways_to_remove", "rules"),
-        )
-    },
-    "load": (VALUES, lambda db, value: commit_after(db, db.load, value)),
-    "load(…, replace)": (
-        VALUES,
-        lambda db, value: commit_after(db, partial(db.load, replace=value), ".decl q(x: number)"),
-    ),
-    "rules.add": (VALUES, lambda db, value: commit_after(db, db.rules.add, value)),
-    "rules.replace": (VALUES, lambda db, value: commit_after(db, db.rules.replace, value)),
-    "rules.remove": (VALUES, lambda db, value: commit_after(db, db.rules.remove, value)),
-    **{
-        f"{verb}(…, key)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", [(1, 2)], key=value))  # type: ignore[misc]
-        for verb in ("insert", "delete")
-    },
-    "transaction(dry_run=…)": (VALUES, lambda db, value: db.transaction(dry_run=value)),
-    "subscribe(…)": (VALUES, lambda db, value: db.subscribe(value, print)),
-    "subscribe(…, callback)": (
-        [each for each in VALUES if not callable(each)],
-        lambda db, value: db.subscribe("edge", value),
-    ),
-    "subscribe(since=…)": (
-        [each for each in VALUES if each is not None],
-        lambda db, value: db.subscribe("edge", print, since=value)(),
-    ),
-    "subscribe(missed=…)": (
-        [each for each in VALUES if not callable(each)],
-        lambda db, value: db.subscribe("edge", print, missed=value),
-    ),
-    "change[…]": (VALUES, lambda db, value: db.commit()[value].inserted),
-}
+def address_of(db: RemoteDatabase) -> str:
+    return repr(db).split()[1].rstrip(">")
+
+
+ARRAYS = [pandas.Series([1]), numpy.array([1, 2])]
+CALLS = calls(Path(__file__).parent, "db", {**globals(), "partial": partial})
 NO_VALUES: dict[str, list[Any]] = {
     "E0401": [b"a", object(), len, {1}, {1: 2}, 1j, Decimal("1.5"), datetime.date(2020, 1, 1), numpy.bool_(True)],
     "E0402": [10**5000, -(10**400)],
     "E0404": [float("nan"), numpy.float32("nan")],
     "E0408": ["\ud800", {"\ud800": 1}, ("a", "\udfff")],
 }
-
-
-def address_of(db: RemoteDatabase) -> str:
-    return repr(db).split()[1].rstrip(">")
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -65,90 +67,26 @@ ROWS: list[Any] = [
 ROWS += [*([(1, each)] for each in VALUES), [(Decimal("1e-5000"), 1)]]
 SETS: list[Any] = [{None}, {5}, {(1,)}, {(1, 2, 3)}, {("x", 2)}, {(1, None)}, {(1, Unprintable())}, {((1, 2), 3)}]
 
-CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = {
-    "connect(…)": ([each for each in VALUES if not isinstance(each, str)], lambda _, value: tidelog.connect(value)),
-    "Database(…)": (VALUES, lambda _, value: tidelog.Database(value)),
-    "check_certificate": (VALUES, lambda _, value: tidelog.check_certificate(value)),
-    "load": (VALUES, lambda db, value: db.load(value)),
-    "rules.add": (VALUES, lambda db, value: db.rules.add(value)),
-    "rules.remove": (VALUES, lambda db, value: db.rules.remove(value)),
-    "rules[…]": (VALUES, lambda db, value: db.rules[value]),
-    "… in rules": (VALUES, lambda db, value: value in db.rules),
-    "db[…]": (VALUES, lambda db, value: db[value]),
-    "… in db": (VALUES, lambda db, value: value in db),
-    "… in a relation": (VALUES, lambda db, value: value in db["e"]),
-    "change[…]": (VALUES, lambda db, value: db.commit()[value]),
-    "… in change": (VALUES, lambda db, value: value in db.commit()),
-    "query": (VALUES, lambda db, value: db.query(value)),
-    "births": (VALUES, lambda db, value: db.births(value)),
-    "to_spark": ([5, "x"], lambda db, value: db["e"].to_spark(value)),
-    "save_certificate": (
-        [each for each in VALUES if not isinstance(each, str)],
-        lambda db, value: db.save_certificate(value),
-    ),
-    "read_inputs": (VALUES, lambda db, value: db.read_inputs(value)),
-    "rules.remove_instance": (VALUES, lambda db, value: db.rules.remove_instance(value)),
-    "branch": (VALUES, lambda db, value: db.branch(value)),
-    "draw().save": (VALUES, lambda db, value: db.draw().save(value)),
-    "import_functions": (VALUES, lambda db, value: db.import_functions(value)),
-    "functor(…)": (VALUES, lambda db, value: db.functor(value, len)),
-    "aggregate(…)": (VALUES, lambda db, value: db.aggregate(value, 0, len)),
-    "aggregate('a', …)": (
-        [each for each in VALUES if not callable(each)],
-        lambda db, value: db.aggregate("a", 0, value),
-    ),
-    **{
-        f"functor('f', …, {name}=…)": (VALUES, lambda db, value, name=name: db.functor("f", 1, **{name: value}))  # type: ignore[misc]
-        for name in ("vectorized", "compiled", "remember")
-    },
-    **{
-        f"{verb}(…, key=…)": (VALUES[1:], lambda db, value, verb=verb: getattr(db, verb)("e", [(1, 2)], key=value))  # type: ignore[misc]
-        for verb in ("insert", "delete")
-    },
-    **{
-        f"proof.{verb}": (VALUES[1:], lambda db, value, verb=verb: getattr(db.explain("e", (1, 2)), verb)(value))  # type: ignore[misc]
-        for verb in ("check", "draw", "export")
-    },
-    **{
-        f"e {name} …": (SETS, function)
-        for name, function in {
-            "|": lambda db, value: db["e"] | value,
-            "^": lambda db, value: value ^ db["e"],
-            "&": lambda db, value: db["e"] & value,
-            "<=": lambda db, value: db["e"] <= value,
-        }.items()
-    },
-    "transaction(dry_run=…)": (VALUES, lambda db, value: db.transaction(dry_run=value)),
-    "explain(all=…)": (VALUES, lambda db, value: db.explain("e", (1, 2), all=value)),
-    "undo(rules=…)": (VALUES, lambda db, value: db.ways_to_remove("e", (1, 2), rules=value)),
-    "to_dict(rows=…)": (VALUES, lambda db, value: db.commit()["e"].to_dict(rows=value)),
-    "subscribe(…, print)": (VALUES, lambda db, value: db.subscribe(value, print)),
-    "subscribe('e', …)": (VALUES, lambda db, value: db.subscribe("e", value)),
-    **{
-        f"{verb}(…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)(value, [(1, 2)]))  # type: ignore[misc]
-        for verb in ("insert", "delete", "insert_words", "delete_words")
-    },
-    **{
-        f"{verb}('e', …)": (ROWS, lambda db, value, verb=verb: getattr(db, verb)("e", value))  # type: ignore[misc]
-        for verb in ("insert", "delete", "insert_words", "delete_words")
-    },
-    "insert('s', …)": (ROWS, lambda db, value: db.insert("s", value)),
-    **{
-        f"options({name}=…)": (VALUES, lambda db, value, name=name: db.options(**{name: value}))  # type: ignore[misc]
-        for name in (
-            "timeout",
-            "max_rows",
-            "strategy",
-            "switch",
-            "closures",
-            "maintain",
-            "threads",
-            "spill",
-            "early_projection",
-            "nope",
-        )
-    },
-}
+Calls = dict[str, tuple[list[Any], Callable[[Any, Any], object]]]
+NO_TEXTS = [each for each in VALUES if not isinstance(each, str)]
+NO_FUNCTIONS = [each for each in VALUES if not callable(each)]
+
+
+def calls(folder: Path, subject: str, names: Mapping[str, Any]) -> Calls:
+    """The calls of a folder's table, each with the values that take the place of `value`. `{a,b}` is one after the
+    other; `subject` names the object that has the methods."""
+    names = {**globals(), **names}
+    found: Calls = {}
+    for line in (folder / "wrong_arguments.txt").read_text(encoding="utf-8").splitlines():
+        values, call = line.split(" | ", 1)
+        choice = re.search(r"\{(\w+(?:,\w+)+)\}", call)
+        for each in [call] if choice is None else [call.replace(choice[0], word) for word in choice[1].split(",")]:
+            assert each not in found
+            found[each] = eval(values, names), eval(f"lambda {subject}, value: {each}", names)
+    return found
+
+
+CALLS = calls(Path(__file__).parent, "db", {})
 
 
 @pytest.fixture(scope="module")

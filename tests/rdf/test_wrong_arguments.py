@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tidelog.rdf
-from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
+from tests.database.test_wrong_arguments import VALUES, calls, no_raw_exception
 from tidelog.errors import TidelogError, UsageError
 from tidelog.rdf import GraphwiseStore, Store
 
@@ -41,93 +41,7 @@ def query_with(store: Store, **options: Any) -> None:
     store.query("ASK {}")
 
 
-def set_prefixes(store: Store, value: Any) -> None:
-    store.prefixes = value
-
-
-CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
-    "connect(…)": ([each for each in VALUES if each is not None], lambda _, value: tidelog.rdf.connect(rules=value)),
-    "load": (VALUES, lambda store, value: store.load(value)),
-    "connect(inference=…)": (VALUES, lambda _, value: tidelog.rdf.connect(inference=value)),
-    "connect(folder)": (OTHERS + PATHS, lambda _, value: tidelog.rdf.connect(value)),
-    "literal(…)": (VALUES, lambda _, value: tidelog.rdf.literal("a", value)),
-    "literal(…, language)": (VALUES, lambda _, value: tidelog.rdf.literal("a", language=value)),
-    "term": (VALUES, lambda _, value: tidelog.rdf.term(value)),
-    "justified": (VALUES, lambda _, value: [*tidelog.rdf.justified(value)]),
-    "justified of another view": ([None], lambda store, _: [*tidelog.rdf.justified(store.triples())]),
-    "load_n3": (VALUES, lambda store, value: store.load_n3(value)),
-    "load_n3(…, name)": (VALUES, lambda store, value: store.load_n3(N3, value)),
-    "shapes": (VALUES, lambda store, value: store.shapes(value)),
-    **{
-        f"shapes(…, {name}=…)": (VALUES, lambda store, value, name=name: store.shapes(SHAPES, **{name: value}))  # type: ignore[misc]
-        for name in ("name", "format", "base", "inferred", "strict")
-    },
-    "validate": (VALUES, lambda store, value: store.validate(value)),
-    "drop_view": (VALUES, lambda store, value: store.drop_view(value)),
-    "insert(path)": (PATHS, lambda store, value: store.insert(value)),
-    "delete(…, graph)": (VALUES, lambda store, value: store.delete("<urn:a> <urn:b> <urn:c> .", graph=value)),
-    "replace": (TRIPLES, lambda store, value: store.replace(value, "urn:g")),
-    "replace(…, name)": (VALUES, lambda store, value: store.replace("<urn:a> <urn:b> <urn:c> .", value)),
-    **{
-        f"{verb}(…)": (VALUES, lambda store, value, verb=verb: getattr(store, verb)(value, value, value))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "blame", "ways_to_remove", "ways_to_derive")
-    },
-    **{
-        f"{verb}('near', …)": (ROWS, lambda store, value, verb=verb: getattr(store, verb)("near", value))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "blame", "ways_to_remove", "ways_to_derive")
-    },
-    "explain(all=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", all=value)),
-    "why_not(depth=…)": (VALUES, lambda store, value: store.why_not("urn:a", "urn:b", "urn:d", depth=value)),
-    "proof.check": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").check(value)),
-    "proof.export": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").export(value)),
-    "proof.draw": (PATHS, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").draw(value)),
-    "change[…]": (VALUES, lambda store, value: store.commit()[value]),
-    "save_certificate": (OTHERS + PATHS, lambda store, value: store.save_certificate(value)),
-    "options(mirror=…), query": (PATHS, lambda store, value: query_with(store, mirror=value)),
-    "solutions.to_text": (VALUES, lambda store, value: store.query("ASK {}").to_text(value)),  # type: ignore[attr-defined]
-    "rules.remove": (VALUES, lambda store, value: store.rules.remove(value)),
-    **{
-        f"{verb}(…)": (TRIPLES, lambda store, value, verb=verb: getattr(store, verb)(value))  # type: ignore[misc]
-        for verb in ("insert", "delete")
-    },
-    "insert(…, format)": (VALUES, lambda store, value: store.insert("<urn:a> <urn:b> <urn:c> .", value)),
-    "insert(…, base)": (VALUES, lambda store, value: store.insert("<a> <b> <c> .", base=value)),
-    "contains": (VALUES, lambda store, value: store.contains(value, value, value)),
-    "… in store": (TRIPLES, lambda store, value: value in store),
-    "… in store, thrice": (VALUES, lambda store, value: (value, value, value) in store),
-    "triples": (VALUES, lambda store, value: store.triples(value, value, value)),
-    "triples(inferred=…)": (VALUES, lambda store, value: store.triples(inferred=value)),
-    "to_text(inferred=…)": (VALUES, lambda store, value: store.to_text(inferred=value)),
-    "transaction(dry_run=…)": (VALUES, lambda store, value: store.transaction(dry_run=value)),
-    "query": (VALUES, lambda store, value: store.query(value)),
-    **{
-        f"query(…, {name}=…)": (VALUES, lambda store, value, name=name: store.query("ASK {}", **{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "inferred", "base", "union", "default_graphs", "named_graphs", "nope")
-    },
-    **{
-        f"update(…, {name}=…)": (VALUES, lambda store, value, name=name: store.update(UPDATE, **{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "inferred", "base", "default_graphs", "named_graphs")
-    },
-    "update": (VALUES, lambda store, value: store.update(value)),
-    "view": (VALUES, lambda store, value: store.view("view", value)),
-    "view(…)": (VALUES, lambda store, value: store.view(value, "SELECT ?x { ?x <http://a/b> 1 }")),
-    "insert(…, graph)": (VALUES, lambda store, value: store.insert("<urn:a> <urn:b> <urn:c> .", graph=value)),
-    "quads": (VALUES, lambda store, value: store.quads(value, value, value, value)),
-    "asserted": (TRIPLES, lambda store, value: store.asserted(value)),
-    "asserted(quads)": (VALUES, lambda store, value: store.asserted([("urn:a", "urn:b", value, "")])),
-    "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
-    "store[…]": (VALUES, lambda store, value: store[value]),
-    "prefixes = …": (VALUES, set_prefixes),
-    "prefixes[…] =": (VALUES, lambda store, value: store.prefixes.update([(value, "http://a/")])),
-    "prefixes[…] = …": (VALUES, lambda store, value: store.prefixes.update(x=value)),
-    "to_text": (VALUES, lambda store, value: store.to_text(value)),
-    "write": (OTHERS, lambda store, value: store.write(value)),
-    "write(…, format)": (VALUES, lambda store, value: store.write("/dev/null", value)),
-    **{
-        f"options({name}=…)": (VALUES, lambda store, value, name=name: store.options(**{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "max_rows", "strategy", "mirror", "nope")
-    },
-}
+CALLS = calls(Path(__file__).parent, "store", globals())
 
 
 @pytest.fixture(scope="module")
