@@ -13,10 +13,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
+from pathlib import Path
 
 import tidelog
 from tests.generate import Row
-from tests.scripts import Follower, Script, WrongError, error_of, scripted
+from tests.scripts import Follower, Script, WrongError, error_of, families_of, scripted
 from tests.suite import checked
 from tidelog.language.syntax import CheckedProgram
 from tidelog.reference import naive
@@ -24,52 +25,7 @@ from tidelog.reference.seminaive import CountedTable
 from tidelog.rules.core import NodeSelection
 from tidelog.rules.selections import candidates_of
 
-FAMILIES: Mapping[str, tuple[str, str]] = {
-    "tree": (
-        "t(x: number, y: number) choice-domain x",
-        "t(x, 9) :- s(x). | t(y, x) :- t(x, _), e(x, y, _). | g(x) :- s(x), !t(x, _)."
-        " | n(x, k) :- t(_, x), k = count : { t(_, x) }. | t(y, x) :- t(x, z), t(z, _), e(y, x, 0).",
-    ),
-    "matching": (
-        "m(x: number, y: number) choice-domain x, y",
-        "m(x, y) :- e(x, y, _). | m(x, y) :- e(y, x, 1), s(x). | g(x) :- m(x, _). | n(x, y) :- m(x, y), !m(y, x).",
-    ),
-    "assignment": (
-        "a(x: number, y: number, w: number) choice-domain x, (y, w)",
-        "a(x, y, w) :- e(x, y, w). | a(y, z, w) :- a(x, y, w), e(y, z, _). | a(y, x, 0) :- a(x, y, w), w > 0."
-        " | g(x) :- a(x, x, _).",
-    ),
-    "order": (
-        "o(x: number, y: number) choice-domain x, y",
-        "o(9, x) :- s(x). | o(x, y) :- o(_, x), v(y), !s(y). | v(x) :- e(x, _, _). | v(x) :- e(_, x, _)."
-        " | g(x) :- v(x), !o(_, x).",
-    ),
-    "election": (
-        "l(x: number, y: number) choice-domain x",
-        "l(x, x) :- g(x), x > 0. | l(y, k) :- l(x, k), e(x, y, _). | g(x) :- s(x). | g(y) :- g(x), e(x, y, 1)."
-        " | g(k) :- l(_, k), e(k, _, _). | n(x, k) :- l(x, k), s(k).",
-    ),
-    "two choices": (
-        "p(x: number, y: number) choice-domain x | q(x: number, y: number) choice-domain y",
-        "p(x, y) :- e(x, y, _). | q(x, y) :- p(y, x). | p(y, z) :- q(x, y), e(x, z, 1). | q(x, z) :- p(x, y), q(y, z)."
-        " | g(x) :- p(x, y), q(y, _).",
-    ),
-    "one after the other": (
-        "p(x: number, y: number) choice-domain x | q(x: number, y: number) choice-domain x, y",
-        "p(x, y) :- e(x, y, _). | q(x, z) :- p(x, y), p(y, z). | q(y, z) :- q(x, y), p(x, z)."
-        " | g(x) :- p(x, y), !q(x, y).",
-    ),
-    "beside a minimum": (
-        "c(x: number, y: number) choice-domain x | d(x: number, w: number) min(w)",
-        "d(x, 0) :- s(x). | d(y, k + w) :- d(x, k), e(x, y, w), k < 5. | c(y, x) :- d(y, _), e(x, y, _)."
-        " | d(x, w) :- c(x, y), e(y, x, w), w < 2. | g(x) :- c(x, y), d(y, 0).",
-    ),
-    "facts": ("f(x: number, y: number) choice-domain y, x", "g(x) :- f(x, y), e(y, _, _). | n(x, y) :- f(x, y)."),
-    "every column": (
-        "k(x: number, y: number) choice-domain (x, y) | u(x: number) choice-domain x",
-        "k(x, y) :- e(x, y, _). | k(x, z) :- k(x, y), k(y, z). | u(x) :- k(x, x).",
-    ),
-}
+FAMILIES = families_of(Path(__file__).with_suffix(".txt"))
 GIVEN = "e(x: number, y: number, w: number) | s(x: number) | v(x: number) | g(x: number) | n(x: number, k: number)"
 
 
@@ -82,7 +38,7 @@ def script_for(seed: int, families: tuple[str, ...] = tuple(FAMILIES)) -> Script
 def scripted_family(rng: random.Random, family: str, seed: int) -> Script:
     """Return a script over the rules of a family: facts of all relations come and go, and so do rules."""
     choosing, rules = FAMILIES[family]
-    declarations = "\n".join(f".decl {each}" for each in [*choosing.split(" | "), *GIVEN.split(" | ")])
+    declarations = "\n".join(f".decl {each}" for each in [*choosing, *GIVEN.split(" | ")])
     nodes = rng.randint(3, 6)
     pool: dict[str, list[Row]] = {
         "e": [
@@ -90,11 +46,11 @@ def scripted_family(rng: random.Random, family: str, seed: int) -> Script:
         ],
         "s": [(0,), (rng.randrange(nodes),)],
     }
-    for text in choosing.split(" | "):
+    for text in choosing:
         if family == "facts" or rng.random() < 0.4:
             arity = text.count(":")
             pool[text[0]] = [tuple(rng.randrange(nodes) for _ in range(arity)) for _ in range(6)]
-    return replace(scripted(rng, declarations, rules.split(" | "), pool), seed=seed)
+    return replace(scripted(rng, declarations, rules, pool), seed=seed)
 
 
 class Judged(Follower):

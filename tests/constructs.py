@@ -3,9 +3,9 @@
     for construct in CONSTRUCTS:
         run(construct, embedded)      # "yes", or the code of the error that names the construct
 
-`constructs.txt` has them: a name, the facts and the relations that may differ, the rule of the third step, and the program.
-The programs mark a location for each relation, which databases read and ignore. A program changes its facts, then its
-rules; after each step the views are those of the naive evaluation.
+`constructs.txt` has them: a name, the facts and the relations that may differ, the rule of the third step, and the
+program. It marks a location for each relation, which databases read and ignore. Its facts change, then its rules; after
+each step the views are those of the naive evaluation.
 """
 
 from __future__ import annotations

@@ -222,6 +222,16 @@ def generated(rng: random.Random, seed: int) -> Script:
     return scripted(rng, "\n".join(case.declarations), rules, pool)
 
 
+def families_of(file: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """The families of rules in a text, by name: what each declares, and its rules, one in a line."""
+    found = {}
+    for paragraph in file.read_text(encoding="utf-8").rstrip("\n").split("\n\n"):
+        name, *lines = paragraph.split("\n")
+        declared = [line for line in lines if line.startswith(".decl ")]
+        found[name] = [line.removeprefix(".decl ") for line in declared], lines[len(declared) :]
+    return found
+
+
 def scripted(rng: random.Random, declarations: str, rules: list[str], pool: Mapping[str, list[Row]]) -> Script:
     """A script over some rules: the facts at the start, and the changes of the epochs."""
     named = {f"r{i}": f"r{i}: {text}" for i, text in enumerate(rules)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 
 import pytest
 
@@ -12,116 +14,9 @@ from tests.rdf.stores import clashes, delete, everything, insert, triples
 from tests.rdf.w3c import closure
 from tidelog.rdf import connect
 
-CASES = {
-    "equality": (":a owl:sameAs :b; :a :p :c; :d :p :a", ":b owl:sameAs :a; :b :p :c; :d :p :b"),
-    "equality is transitive": (
-        ":a owl:sameAs :b; :c owl:sameAs :b",
-        ":b owl:sameAs :a; :a owl:sameAs :c; :c owl:sameAs :a; :b owl:sameAs :c",
-    ),
-    "the same property": (":p owl:sameAs :q; :a :p :b", ":q owl:sameAs :p; :a :q :b"),
-    "the same class": (":A owl:sameAs :B; :a rdf:type :A", ":B owl:sameAs :A; :a rdf:type :B"),
-    "domain and range": (
-        ":p rdfs:domain :A; :p rdfs:range :B; :x :p :y",
-        ":x rdf:type :A; :y rdf:type :B",
-    ),
-    "functional": (
-        ":p rdf:type owl:FunctionalProperty; :x :p :y; :x :p :z",
-        ":y owl:sameAs :z; :z owl:sameAs :y",
-    ),
-    "inverse functional": (
-        ":p rdf:type owl:InverseFunctionalProperty; :x :p :z; :y :p :z",
-        ":x owl:sameAs :y; :y owl:sameAs :x",
-    ),
-    "symmetric": (":p rdf:type owl:SymmetricProperty; :x :p :y", ":y :p :x"),
-    "transitive": (":p rdf:type owl:TransitiveProperty; :x :p :y; :y :p :z", ":x :p :z"),
-    "sub-properties": (
-        ":p rdfs:subPropertyOf :q; :q rdfs:subPropertyOf :r; :x :p :y",
-        ":p rdfs:subPropertyOf :r; :x :q :y; :x :r :y",
-    ),
-    "equivalent properties": (
-        ":p owl:equivalentProperty :q; :x :p :y; :u :q :v",
-        ":q owl:equivalentProperty :p; :p rdfs:subPropertyOf :q; :q rdfs:subPropertyOf :p; :x :q :y; :u :p :v;"
-        ":p rdfs:subPropertyOf :p; :q rdfs:subPropertyOf :q; :p owl:equivalentProperty :p;"
-        ":q owl:equivalentProperty :q",
-    ),
-    "inverse": (":p owl:inverseOf :q; :x :p :y; :u :q :v", ":y :q :x; :v :p :u"),
-    "chain": (
-        ":p owl:propertyChainAxiom :l; :l rdf:first :q; :l rdf:rest :m; :m rdf:first :r; :m rdf:rest rdf:nil;"
-        ":x :q :y; :y :r :z",
-        ":x :p :z",
-    ),
-    "key": (
-        ":A owl:hasKey :l; :l rdf:first :p; :l rdf:rest rdf:nil; :x rdf:type :A; :y rdf:type :A; :x :p :v; :y :p :v;"
-        ":z :p :v",
-        ":x owl:sameAs :y; :y owl:sameAs :x",
-    ),
-    "intersection": (
-        ":A owl:intersectionOf :l; :l rdf:first :B; :l rdf:rest :m; :m rdf:first :C; :m rdf:rest rdf:nil;"
-        ":x rdf:type :B; :x rdf:type :C; :y rdf:type :A",
-        ":x rdf:type :A; :y rdf:type :B; :y rdf:type :C; :A rdfs:subClassOf :B; :A rdfs:subClassOf :C",
-    ),
-    "union": (
-        ":A owl:unionOf :l; :l rdf:first :B; :l rdf:rest rdf:nil; :x rdf:type :B",
-        ":x rdf:type :A; :B rdfs:subClassOf :A",
-    ),
-    "enumeration": (":A owl:oneOf :l; :l rdf:first :x; :l rdf:rest rdf:nil", ":x rdf:type :A"),
-    "some values": (
-        ":R owl:someValuesFrom :B; :R owl:onProperty :p; :x :p :y; :y rdf:type :B; :u :p :v",
-        ":x rdf:type :R",
-    ),
-    "some values of any class": (":R owl:someValuesFrom owl:Thing; :R owl:onProperty :p; :u :p :v", ":u rdf:type :R"),
-    "all values": (":R owl:allValuesFrom :B; :R owl:onProperty :p; :x rdf:type :R; :x :p :y", ":y rdf:type :B"),
-    "a value": (
-        ":R owl:hasValue :v; :R owl:onProperty :p; :x rdf:type :R; :y :p :v",
-        ":x :p :v; :y rdf:type :R",
-    ),
-    "at most one": (
-        ":R owl:maxCardinality 1; :R owl:onProperty :p; :x rdf:type :R; :x :p :y; :x :p :z; :u :p :v; :u :p :w",
-        ":y owl:sameAs :z; :z owl:sameAs :y",
-    ),
-    "at most one of a class": (
-        ":R owl:maxQualifiedCardinality 1; :R owl:onProperty :p; :R owl:onClass :B; :x rdf:type :R; :x :p :y; :x :p :z;"
-        ":x :p :w; :y rdf:type :B; :z rdf:type :B",
-        ":y owl:sameAs :z; :z owl:sameAs :y",
-    ),
-    "sub-classes": (
-        ":A rdfs:subClassOf :B; :B rdfs:subClassOf :C; :x rdf:type :A",
-        ":A rdfs:subClassOf :C; :x rdf:type :B; :x rdf:type :C",
-    ),
-    "declared classes": (
-        ":A rdf:type owl:Class; :x rdf:type :A",
-        ":A rdfs:subClassOf :A; :A owl:equivalentClass :A; :A rdfs:subClassOf owl:Thing; "
-        "owl:Nothing rdfs:subClassOf :A;"
-        ":x rdf:type owl:Thing; owl:Nothing rdfs:subClassOf owl:Thing",
-    ),
-    "members of nothing are everything": (
-        ":A rdf:type owl:Class; :B rdfs:subClassOf owl:Nothing",
-        ":A rdfs:subClassOf :A; :A owl:equivalentClass :A; :A rdfs:subClassOf owl:Thing;"
-        "owl:Nothing rdfs:subClassOf :A; owl:Nothing rdfs:subClassOf owl:Thing;"
-        ":B rdfs:subClassOf :A; :B rdfs:subClassOf owl:Thing",
-    ),
-    "schema of restrictions": (
-        ":R owl:someValuesFrom :A; :R owl:onProperty :p; :S owl:someValuesFrom :B; :S owl:onProperty :p;"
-        ":A rdfs:subClassOf :B; :x rdf:type :R",
-        ":R rdfs:subClassOf :S; :x rdf:type :S",
-    ),
-    "domains are inherited": (
-        ":p rdfs:domain :A; :A rdfs:subClassOf :B; :q rdfs:subPropertyOf :p",
-        ":p rdfs:domain :B; :q rdfs:domain :A; :q rdfs:domain :B",
-    ),
-    "data that make a property transitive": (
-        ":Way rdfs:subClassOf owl:TransitiveProperty; :p rdf:type :Way; :x :p :y; :y :p :z",
-        ":p rdf:type owl:TransitiveProperty; :x :p :z",
-    ),
-    "data that make a class": (
-        ":kind rdfs:subPropertyOf rdf:type; :x :kind :A; :A rdfs:subClassOf :B",
-        ":x rdf:type :A; :x rdf:type :B",
-    ),
-    "data that make a subclass": (
-        ":below rdfs:subPropertyOf rdfs:subClassOf; :A :below :B; :x rdf:type :A",
-        ":A rdfs:subClassOf :B; :x rdf:type :B",
-    ),
-}
+_TEXT = (Path(__file__).parent / "rule_tables.txt").read_text(encoding="utf-8")
+CASES = dict(re.findall(r"^(.+)\n(.+\n=> .+)$", _TEXT, re.MULTILINE))
+"""Triples, and on a line of its own what follows from them."""
 
 NO_CLASHES = {
     "members that must differ, and others that are the same as these": (
@@ -167,7 +62,7 @@ CLASHES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_conclusions(case: str) -> None:
-    asserted, expected = map(triples, CASES[case])
+    asserted, expected = map(triples, CASES[case].split("\n=> "))
     store = connect(rules="owl-rl")
     insert(store, asserted)
     store.commit()
