@@ -36,7 +36,7 @@ def address_of(db: RemoteDatabase) -> str:
 
 
 ARRAYS = [pandas.Series([1]), numpy.array([1, 2])]
-CALLS = calls(Path(__file__).parent, "db", {**globals(), "partial": partial})
+CALLS = calls(Path(__file__).with_name("wrong_arguments.txt"), "db", {**globals(), "partial": partial})
 NO_VALUES: dict[str, list[Any]] = {
     "E0401": [b"a", object(), len, {1}, {1: 2}, 1j, Decimal("1.5"), datetime.date(2020, 1, 1), numpy.bool_(True)],
     "E0402": [10**5000, -(10**400)],

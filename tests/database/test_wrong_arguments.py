@@ -72,12 +72,12 @@ NO_TEXTS = [each for each in VALUES if not isinstance(each, str)]
 NO_FUNCTIONS = [each for each in VALUES if not callable(each)]
 
 
-def calls(folder: Path, subject: str, names: Mapping[str, Any]) -> Calls:
-    """The calls of a folder's table, each with the values that take the place of `value`. `{a,b}` is one after the
+def calls(file: Path, subject: str, names: Mapping[str, Any]) -> Calls:
+    """The calls of a table, each with the values that take the place of `value`. `{a,b}` is one after the
     other; `subject` names the object that has the methods."""
     names = {**globals(), **names}
     found: Calls = {}
-    for line in (folder / "wrong_arguments.txt").read_text(encoding="utf-8").splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         values, call = line.split(" | ", 1)
         choice = re.search(r"\{(\w+(?:,\w+)+)\}", call)
         for each in [call] if choice is None else [call.replace(choice[0], word) for word in choice[1].split(",")]:
@@ -86,7 +86,7 @@ def calls(folder: Path, subject: str, names: Mapping[str, Any]) -> Calls:
     return found
 
 
-CALLS = calls(Path(__file__).parent, "db", {})
+CALLS = calls(Path(__file__).with_name("wrong_arguments.txt"), "db", {})
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ def query_with(store: Store, **options: Any) -> None:
     store.query("ASK {}")
 
 
-CALLS = calls(Path(__file__).parent, "store", globals())
+CALLS = calls(Path(__file__).with_name("wrong_arguments.txt"), "store", globals())
 
 
 @pytest.fixture(scope="module")
@@ -93,27 +92,7 @@ def test_prefixes_are_those_of_rules_queries_and_texts() -> None:
     assert store.prefixes == {"a-b": "http://a/", "c": "http://c/", "d": "http://d/"}
 
 
-GRAPHWISE: dict[str, tuple[list[Any], Callable[[GraphwiseStore, Any], object]]] = {
-    **{
-        f"query(…, {name}=…)": (VALUES, lambda store, value, name=name: store.query("ASK {}", **{name: value}))  # type: ignore[misc]
-        for name in ("union", "inferred")
-    },
-    "query": (VALUES, lambda store, value: store.query(value)),
-    "update(…, inferred)": (VALUES, lambda store, value: store.update(UPDATE, inferred=value)),
-    "options(mirror=…)": (VALUES, lambda store, value: store.options(mirror=value)),
-    "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
-    "store[…]": (VALUES, lambda store, value: store[value]),
-    **{
-        f"{verb}(graph)": (VALUES, lambda store, value, verb=verb: getattr(store, verb)(value))  # type: ignore[misc]
-        for verb in ("inconsistencies", "justifications", "load", "view", "save_certificate", "blame")
-    },
-    "quads(inferred=…)": (VALUES, lambda store, value: store.quads(inferred=value)),
-    "triples(inferred=…)": (VALUES, lambda store, value: store.triples(inferred=value)),
-    "to_text(inferred=…)": (VALUES, lambda store, value: store.to_text("nquads", inferred=value)),
-    "explain(graph=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", graph=value)),
-    "explain(all=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", all=value)),
-    "why_not(graph=…)": (VALUES, lambda store, value: store.why_not("urn:a", "urn:b", "urn:d", graph=value)),
-}
+GRAPHWISE = calls(Path(__file__).with_name("wrong_arguments_graphwise.txt"), "store", globals())
 
 
 @pytest.fixture(scope="module")
