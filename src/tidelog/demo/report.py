@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Problem, SetupError, how_to_install, is_installed
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from tidelog.spark import Counts
 
-ReportRow: TypeAlias = dict[str, Any]
 _EXAMPLES = 5
 
 
@@ -42,65 +42,31 @@ class Summary:
 
 @dataclass(frozen=True)
 class _Question:
-    """A question: the rows of `view` that `keep` keeps answer `text`; the examples are `show`n by descending `rank`."""
+    """A question: the rows of `view` answer `text`, only those with a `rank` other than 0 if they are `ranked`; the
+    examples are shown in a `form`, by descending rank."""
 
     text: str
     view: str
-    show: Callable[[ReportRow], str]
-    rank: Callable[[ReportRow], Any] = lambda row: 0
-    keep: Callable[[ReportRow], bool] = lambda row: True
+    form: str
+    rank: str = ""
+    ranked: bool = False
 
 
 _QUESTIONS = (
+    _Question("Which modules do most others depend on?", "dependents", "{n} ({amount})", "amount", ranked=True),
+    _Question("Which modules import nothing?", "standalone", "{m}"),
+    _Question("Which modules does no other module import?", "unimported", "{m}"),
     _Question(
-        "Which modules do most others depend on?",
-        "dependents",
-        lambda row: f"{row['n']} ({row['amount']})",
-        lambda row: row["amount"],
-        lambda row: bool(row["amount"]),
+        "Which modules import each other while they load?", "cycle_size", "{first} … ({amount} modules)", "amount"
     ),
-    _Question("Which modules import nothing?", "standalone", lambda row: str(row["m"])),
-    _Question("Which modules does no other module import?", "unimported", lambda row: str(row["m"])),
-    _Question(
-        "Which modules import each other while they load?",
-        "cycle_size",
-        lambda row: f"{row['first']} … ({row['amount']} modules)",
-        lambda row: row["amount"],
-    ),
-    _Question(
-        "Which modules stand on the longest chains of imports?",
-        "layer",
-        lambda row: f"{row['m']} ({row['height']})",
-        lambda row: row["height"],
-    ),
-    _Question(
-        "Which classes are deepest below their roots?",
-        "depth",
-        lambda row: f"{row['c']} ({row['k']})",
-        lambda row: row["k"],
-        lambda row: bool(row["k"]),
-    ),
-    _Question(
-        "Which classes have most descendants?",
-        "descendants",
-        lambda row: f"{row['c']} ({row['amount']})",
-        lambda row: row["amount"],
-    ),
-    _Question(
-        "Which methods are overridden most often?",
-        "overridden",
-        lambda row: f"{row['g']} ({row['amount']})",
-        lambda row: row["amount"],
-    ),
-    _Question(
-        "Which functions are called from most others?",
-        "callers",
-        lambda row: f"{row['g']} ({row['amount']})",
-        lambda row: row["amount"],
-    ),
-    _Question("Which functions call themselves?", "recursive", lambda row: str(row["f"])),
-    _Question("Which private functions does nobody mention?", "dead", lambda row: f"{row['f']} (line {row['line']})"),
-    _Question("Which private attributes are set and never read?", "write_only", lambda row: f"{row['c']}.{row['x']}"),
+    _Question("Which modules stand on the longest chains of imports?", "layer", "{m} ({height})", "height"),
+    _Question("Which classes are deepest below their roots?", "depth", "{c} ({k})", "k", ranked=True),
+    _Question("Which classes have most descendants?", "descendants", "{c} ({amount})", "amount"),
+    _Question("Which methods are overridden most often?", "overridden", "{g} ({amount})", "amount"),
+    _Question("Which functions are called from most others?", "callers", "{g} ({amount})", "amount"),
+    _Question("Which functions call themselves?", "recursive", "{f}"),
+    _Question("Which private functions does nobody mention?", "dead", "{f} (line {line})"),
+    _Question("Which private attributes are set and never read?", "write_only", "{c}.{x}"),
 )
 
 
@@ -110,11 +76,12 @@ def summarize(counts: Mapping[str, Counts], views: Mapping[str, pa.Table], stage
 
 
 def _answer(question: _Question, view: pa.Table) -> Answer:
-    rows = [row for row in view.to_pylist() if question.keep(row)]
+    rows = [row for row in view.to_pylist() if not question.ranked or row[question.rank]]
     # By name among equals, so that the same data give the same page.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
-    rows.sort(key=question.rank, reverse=True)
-    return Answer(question.text, len(rows), tuple(question.show(row) for row in rows[:_EXAMPLES]))
+    if question.rank:
+        rows.sort(key=itemgetter(question.rank), reverse=True)
+    return Answer(question.text, len(rows), tuple(question.form.format(**row) for row in rows[:_EXAMPLES]))
 
 
 def as_text(summary: Summary) -> str:
