@@ -4,7 +4,7 @@
     terms       RDF terms as symbols, and datatypes;  formats  their names, and pyoxigraph
     data        columns to relations of a database, and back;  quads  the graphs of triples
     names       which relation is which property or class, and prefixes
-    tables      the rules, as W3C writes them
+    tables      the rules, as W3C writes them, from `rule_sets/`
     schema      the consequences of the ontology alone, and guards for what data add;  matching  patterns over it
     specialise  tables and schema to rules about relations;  rules  those in force at the moment
     literals    their values, and facts about these that the data ask for
