@@ -87,8 +87,9 @@ bench-elastic: .venv/stamp ## the experiments of the elastic paper: tables, JSON
 bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.graphs $(QUICK)
 
-bench-matrix: .venv/stamp ## 14 workloads from scratch, beside the peers in TIDELOG_PEERS: table, JSON
+bench-matrix: .venv/stamp ## 14 workloads from scratch and changes of two, beside the peers in TIDELOG_PEERS: tables, JSON
 	@$(PYTHON) -m benchmarks.matrix
+	@$(PYTHON) -m benchmarks.matrix.changes
 
 bench-rdf: .venv/stamp ## OWL 2 RL over a million triples, beside reasonable and owlrl: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.rdf $(QUICK)

@@ -39,7 +39,7 @@ def evaluate(
 
 
 def _commit(db: tidelog.Database, name: str, gone: Path, new: Path) -> None:
-    """Commit the rows of two files, and make the rows that have come and gone, as peers do."""
+    """Commit the rows of two files, and decode all that have changed, as peers do."""
     columns = "".join(column.name for column in db[name].columns)
     db.delete(name, data.numbers(gone, ",", columns))
     db.insert(name, data.numbers(new, ",", columns))
