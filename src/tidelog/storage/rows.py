@@ -39,7 +39,9 @@ def distinct(words: Words) -> Words:
     same = keys[order[1:]] == keys[order[:-1]]
     if not same.any():
         return words
-    # Rows with equal keys are nearly always equal; those few are compared.
+    if (words[order[1:][same]] == words[order[:-1][same]]).all():
+        return words[numpy.sort(order[numpy.concatenate([[True], ~same])])]
+    # Different rows have equal keys.
     doubtful = numpy.zeros(len(words), dtype=numpy.bool_)
     doubtful[order[1:][same]] = doubtful[order[:-1][same]] = True
     return numpy.concatenate([words[~doubtful], numpy.unique(words[doubtful], axis=0)])
