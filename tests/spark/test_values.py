@@ -7,6 +7,7 @@ engines.
 from __future__ import annotations
 
 import datetime
+import gzip
 import json
 import math
 from decimal import Decimal
@@ -25,7 +26,10 @@ import tidelog
 from tidelog.errors import DataError
 from tidelog.spark import Pipeline, Source
 from tidelog.spark.rows import to_spark
+from tidelog.spark.sources import facts, readers
+from tidelog.spark.sources.facts import Counts
 from tidelog.spark.sources.mapping import map_frame
+from tidelog.spark.sources.readers import text_size
 
 KINDS = ("number", "unsigned", "float", "symbol")
 DAY = datetime.datetime(2026, 1, 31, 12)
@@ -199,7 +203,80 @@ def read_csv(
         return set(result.database.local("e")), bad
 
 
-def test_a_field_with_line_breaks_is_one_value(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture(params=["driver", "Spark"])
+def kept_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Who keeps the rows of files: the driver, as those of small ones, or Spark, as those of large ones."""
+    kept_by: str = request.param
+    if kept_by == "Spark":
+        monkeypatch.setattr(facts, "MANY_BYTES", 0)
+        monkeypatch.setattr(facts, "FEW_ROWS", 0)
+    return kept_by
+
+
+def test_files_without_open_marks_are_not_read_for_their_marks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kept_by: str
+) -> None:
+    def look(*_: object) -> None:
+        pytest.fail("the files are read for their marks")
+
+    monkeypatch.setattr(readers, "_line_breaks", look)
+    if kept_by == "driver":
+        monkeypatch.setattr(facts, "_check_in_spark", lambda sources: pytest.fail("Spark keeps rows of a small file"))
+    folder = tmp_path / "50% ü"
+    folder.mkdir()
+    (folder / "1.csv").write_text('n,x\n1,"a, b"\n2,"say ""so"""\n')
+    (folder / "2.csv").write_text('n,x\n3,"5\\" wide"\n4\n5,\nten,c\n')
+    with Pipeline(PAIRS, [Source("e", folder, options={"header": True})], engine="embedded").run(spark) as result:
+        assert set(result.database.local("e")) == {(1, "a, b"), (2, 'say "so"'), (3, '5" wide'), (5, "")}
+        bad = [(row.reason, json.loads(row.row), Path(row.source).name) for row in result.quarantine.collect()]
+        assert sorted(bad, key=repr) == [
+            ("n: not a number", {"n": "ten", "x": "c"}, "2.csv"),
+            ("not 2 columns", {"line": "4"}, "2.csv"),
+        ]
+        assert result.counts["e"] == Counts(6, 4, 2)
+
+
+def test_the_size_of_files_is_known_if_they_are_not_compressed(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "50% ü"
+    folder.mkdir()
+    (folder / "1 2.csv").write_text("1,a\n")
+    (folder / "3.TXT").write_text("2,b\n3,c\n")
+    assert text_size(spark, spark.read.text(str(folder))) == 12
+    (folder / "4.csv.gz").write_bytes(gzip.compress(b"4,d\n"))
+    assert text_size(spark, spark.read.text(str(folder))) is None
+
+
+def test_a_line_that_is_no_row_may_have_more_columns_than_the_reader_takes(
+    spark: SparkSession, tmp_path: Path, kept_by: str
+) -> None:
+    file = tmp_path / "e.csv"
+    file.write_text('1,"a\n2,b,c,d,e,f,g\nc"\n')
+    assert read_csv(spark, file, maxColumns=4) == ({(1, "a\n2,b,c,d,e,f,g\nc")}, {})
+
+
+def test_an_open_mark_of_a_header_counts_for_its_file(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "e.csv"
+    file.write_text('n,x"\n1,a\n')
+    options = {"header": True, "multiLine": True}
+    with Pipeline(PAIRS, [Source("e", file, columns={"x": 'x"'}, options=options)]).run(spark) as result:
+        [bad] = result.quarantine.collect()
+        assert bad.reason == "a quotation mark is not closed in this file, and fields may have line breaks"
+
+
+def test_a_feed_with_line_breaks_has_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "e.csv"
+    file.write_text('1,"a\n1,b"\n2,c\n2,"d\n')
+    source = Source("e", file, mode="append", key="n")
+    with Pipeline(PAIRS, [source]).run(spark) as result:
+        assert not set(result.database.local("e"))
+        assert result.counts["e"] == Counts(4, 0, 4)
+    file.write_text('1,"a\n1,b"\n2,c\n')
+    with Pipeline(PAIRS, [source]).run(spark) as result:
+        assert set(result.database.local("e")) == {(1, "a\n1,b"), (2, "c")}
+        assert result.counts["e"] == Counts(2, 2, 0)
+
+
+def test_a_field_with_line_breaks_is_one_value(spark: SparkSession, tmp_path: Path, kept_by: str) -> None:
     """Also where a line in the middle looks like a row, and where a field ends and the next one begins in one line."""
     folder = tmp_path / "50% ü"
     folder.mkdir()
@@ -218,7 +295,9 @@ def test_a_field_with_line_breaks_is_one_value(spark: SparkSession, tmp_path: Pa
     assert read_csv(spark, both, program, header=True, sep="|") == ({("p\nq", "r\n3|4", 5)}, {})
 
 
-def test_a_file_whose_quotation_marks_do_not_pair_up_is_quarantined_whole(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_whose_quotation_marks_do_not_pair_up_is_quarantined_whole(
+    spark: SparkSession, tmp_path: Path, kept_by: str
+) -> None:
     mixed, typos, good = (tmp_path / f"{name}.csv" for name in ("mixed", "typos", "good"))
     mixed.write_text('1,"a\n2,b\nc"\n3,"d\n')
     typos.write_text('4,"a\n5,b\n6,5" d\n7,"c\n')

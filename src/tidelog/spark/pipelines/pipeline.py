@@ -48,6 +48,7 @@ from tidelog.spark.sources.facts import CheckedSource, Counts, FactFrame, Pendin
 from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, map_frame, relation_type
 from tidelog.spark.sources.readers import (
     TORN,
+    FileFrame,
     analyzed_frame,
     base_path,
     csv_frame,
@@ -57,6 +58,7 @@ from tidelog.spark.sources.readers import (
     read_paths,
     reader_options,
     spark_path,
+    text_size,
 )
 from tidelog.storage.rows import distinct
 from tidelog.store.manifest import text_of
@@ -216,7 +218,7 @@ class _Run:
         with self.stage("check"):
             check_epochs(targets, db.epoch + 1)
             sources = self.sources()
-            checked = check_sources(sources) if sources else []
+            checked = check_sources(sources, for_driver=self.db.is_embedded_with(sum(map(_expected_rows, sources))))
         try:
             with self.stage("facts"), report_job_errors(), db.workspace.dictionary.hold_words():
                 db.add_pending(self.changes(checked))
@@ -404,24 +406,37 @@ class _Run:
         declared = relation_type(program, source.relation)
         columns: dict[str, str | Expression] = dict(source.columns)
         columns |= {name: F.expr(str(text)) for name, text in source.expressions.items()}
-        frame, torn = self.frame(source, part, [column.name for column in declared.columns])
+        operation = operation_of(source.changes)
+        place = f"{source.relation} from {source.path or source.table or 'a frame'}"
+        is_csv = source.path is not None and source.format == "csv"
+
+        def mapped(rows: FileFrame) -> Mapped:
+            with report_source_errors(place):
+                found = map_frame(
+                    program, source.relation, rows.frame, columns, source.rejected, operation, rows.torn, is_csv
+                )
+            return replace(found, place=place)
+
+        def with_line_breaks() -> Mapped | None:
+            with step(f"source of {source.relation}"):
+                again = rows.with_line_breaks()
+                return None if again is None else mapped(again)
+
+        rows = self.frame(source, part, [column.name for column in declared.columns])
         key = key_of(source)
-        given = [name for name in frame.columns if name != TORN]
+        given = [name for name in rows.frame.columns if name != TORN]
         known = self.columns.get(key, given)
         self.notes += [f"{key} has a new column {name}" for name in given if name not in known]
         self.columns[key] = given
-        operation = operation_of(source.changes)
-        place = f"{source.relation} from {source.path or source.table or 'a frame'}"
-        with report_source_errors(place):
-            is_csv = source.path is not None and source.format == "csv"
-            mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn, is_csv)
-        return replace(mapped, place=place)
+        size = None if rows.torn is None else text_size(self.session, rows.frame)
+        return replace(mapped(rows), size=size, with_line_breaks=with_line_breaks)
 
-    def frame(self, source: Source, part: Unread, names: Sequence[str]) -> tuple[DataFrame, Expression | None]:
-        """Return the rows of a part of a source, and the reason of those that cannot be taken apart."""
+    def frame(self, source: Source, part: Unread, names: Sequence[str]) -> FileFrame:
+        """Return the rows of a part of a source. Columns of CSV without a header are those of the changes, then
+        `names`."""
         own = part.frame if part.frame is not None else source.frame
         if own is not None:
-            return own, None
+            return FileFrame(own)
         if source.path is not None and source.format == "csv":
             operation = operation_of(source.changes)
             further = [] if operation is None else [*operation.columns]
@@ -435,12 +450,12 @@ class _Run:
         place = source.table or source.path or (database[0] if database else source.format)
         with report_source_errors(str(place)):
             if source.table is not None:
-                return analyzed_frame(self.session.table(source.table)), None
+                return FileFrame(analyzed_frame(self.session.table(source.table)))
             reader = self.session.read.format(source.format).options(**reader_options(source.options))
             if source.path is None:
-                return analyzed_frame(reader.load()), None
+                return FileFrame(analyzed_frame(reader.load()))
             reader = reader.options(**base_path(self.session, source.path, part.files))
-            return analyzed_frame(reader.load(read_paths(self.session, source.path, part.files))), None
+            return FileFrame(analyzed_frame(reader.load(read_paths(self.session, source.path, part.files))))
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
@@ -542,6 +557,11 @@ class _Run:
         """Return the rows that do not fit, of the sources that have any."""
         bad = [source.bad for source in checked if source.quarantined]
         return reduce(DataFrame.unionAll, bad, empty_frame(self.session, *QUARANTINE_COLUMNS))
+
+
+def _expected_rows(source: Mapped) -> int:
+    """Return about how many rows a source of texts has at most, 0 if its size is not known."""
+    return (source.size or 0) // 10
 
 
 def _accepted_rows(source: CheckedSource) -> int:

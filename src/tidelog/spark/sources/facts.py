@@ -1,9 +1,10 @@
 """Facts on their way to an engine: frames of leaf columns, pending assertions and retractions, and mapped sources whose
 rows are checked, kept and counted.
 
-`check_sources` evaluates all sources in one job, `check_batch` a batch of a stream. The counts come from the very rows
-that go on, which are kept until the run ends. So read = accepted + quarantined holds even when a frame gives other rows
-the second time it is asked. Few rows are kept on the driver, others in Spark.
+`check_sources` evaluates sources, `check_batch` a batch of a stream. The counts come from the very rows that go on,
+which are kept until the run ends. So read = accepted + quarantined holds even when a frame gives other rows the second
+time it is asked. Few rows are kept on the driver, and so are those of files that are not large, if the engine there
+takes them. Spark keeps all others.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tidelog.spark.sources.changes import ASSERTS, ROWS, latest_events, majority
 from tidelog.spark.sources.checks import Leaf
 from tidelog.spark.sources.mapping import ANOTHER, FILE, REASON, ROW, Mapped, leaves_of_columns, renumber
 from tidelog.spark.sources.orders import Latest
+from tidelog.spark.sources.readers import OPEN
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ FEW_ROWS = 2_000
 """Rows of a single source that come to the driver at once."""
 MANY_ROWS = 500_000
 """The same, if the source is known to have hardly more, and the engine on the driver takes them anyway."""
+MANY_BYTES = 1 << 26
+"""Bytes of texts whose rows come to the driver at once, if the engine there takes them anyway."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,13 @@ class CheckedSource:
             for asserts, rows in votes
         ]
 
+    @property
+    def has_open_marks(self) -> bool:
+        """True if some line has an open quotation mark."""
+        if self.table is None or not self.quarantined:
+            return self.quarantined > 0 and not self._rows.where(F.col(REASON) == OPEN).isEmpty()
+        return OPEN in self.table.column(REASON).unique().to_pylist()
+
     def equal_rows(self) -> int:
         """Return the number of good rows that are equal to another one."""
         names, count, table = [leaf.name for leaf in self.source.leaves], self.read - self.quarantined, self._good_table
@@ -185,7 +196,10 @@ class CheckedSource:
     @property
     def bad(self) -> DataFrame:
         """Return the rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
-        rows = self._rows.where(F.col(REASON).isNotNull())
+        if self.table is not None and self.quarantined:
+            rows = from_arrow(self.source.frame.sparkSession, self.table.filter(self.table.column(REASON).is_valid()))
+        else:
+            rows = self._rows.where(F.col(REASON).isNotNull())
         return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
 
     def release(self) -> None:
@@ -208,9 +222,7 @@ class CheckedSource:
         """The good rows, if the driver has them."""
         if self.table is None or not self.quarantined:
             return self.table
-        import pyarrow.compute as pc
-
-        return self.table.filter(pc.is_null(self.table.column(REASON)))
+        return self.table.filter(self.table.column(REASON).is_null())
 
     @property
     def _good(self) -> DataFrame:
@@ -246,19 +258,65 @@ def check_batch(mapping: Mapped, frame: DataFrame, place: str, expected: int | N
                 table = to_arrow(mapping.plain(frame).limit(MANY_ROWS + 1))
                 if table.num_rows <= MANY_ROWS and _all_fit(table):
                     return CheckedSource(replace(mapping, place=place), table.num_rows, 0, _with_reasons(table))
-            if (found := _on_driver(mapping.of(frame, place), MANY_ROWS)) is not None:
+            if (found := _few_on_driver(mapping.of(frame, place), MANY_ROWS)) is not None:
                 return found
     return check_sources([mapping.of(frame, place)])[0]
 
 
-def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
-    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
-    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures."""
+def check_sources(sources: Sequence[Mapped], *, for_driver: bool = False) -> list[CheckedSource]:
+    """Evaluate all sources, keep their rows and count them. The caller releases them. With `for_driver`, facts are to
+    come to the driver: each source that is known to be small enough does so in a job of its own, and Spark never keeps
+    it. All others are one job. Lines of CSV in which quotation marks are open are read again, see `FileFrame`. Raise
+    DataError (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures."""
+    found = dict[int, CheckedSource]()
+    left = MANY_BYTES if for_driver else 0
+    for i, source in enumerate(sources):
+        # Spark finds the latest events, and the votes of changes.
+        if source.size is not None and source.size <= left and source.key is None and source.operation is None:
+            with step(f"read {source.relation}"), _ignoring_spark_errors():
+                found[i] = _on_driver(source)
+                left -= source.size
+    others = [i for i in range(len(sources)) if i not in found]
+    try:
+        if others:
+            found |= zip(others, _check_lines([sources[i] for i in others]), strict=True)
+        wrong = {i: _with_line_breaks(found[i]) for i in found}
+        again = {i: source for i, source in wrong.items() if source is not None}
+        for i in again:
+            found[i].release()
+        if again:
+            found |= zip(again, _check_in_spark(list(again.values())), strict=True)
+    except BaseException:
+        for checked in found.values():
+            checked.release()
+        raise
+    return [found[i] for i in range(len(sources))]
+
+
+def _check_lines(sources: Sequence[Mapped]) -> list[CheckedSource]:
+    """Evaluate sources in Spark, those with line breaks as such if Spark fails: it may not take a line for a row."""
+    try:
+        return _check_in_spark(sources)
+    except DataError:
+        again = [None if source.with_line_breaks is None else source.with_line_breaks() for source in sources]
+        if not any(again):
+            raise
+    return _check_in_spark([right or lines for right, lines in zip(again, sources, strict=True)])
+
+
+def _with_line_breaks(checked: CheckedSource) -> Mapped | None:
+    """Return what has the right rows, where these are lines, and fields have line breaks; None if these are right."""
+    again = checked.source.with_line_breaks
+    return again() if again is not None and checked.has_open_marks else None
+
+
+def _check_in_spark(sources: Sequence[Mapped]) -> list[CheckedSource]:
+    """Evaluate sources in one Spark job, which keeps their rows unless they are few of one source."""
     try:
         for source in sources:
             source.frame.persist(StorageLevel.MEMORY_AND_DISK)
         with step(f"read {_relations(sources)}"):
-            if len(sources) == 1 and (found := _on_driver(sources[0], FEW_ROWS)) is not None:
+            if len(sources) == 1 and (found := _few_on_driver(sources[0], FEW_ROWS)) is not None:
                 # One job has found out; Spark has the rows of a larger source from now on.
                 sources[0].frame.unpersist()
                 return [found]
@@ -305,11 +363,15 @@ def _with_reasons(table: pa.Table) -> pa.Table:
     return table
 
 
-def _on_driver(source: Mapped, most: int) -> CheckedSource | None:
+def _few_on_driver(source: Mapped, most: int) -> CheckedSource | None:
     """Return a source with its rows on the driver, None if they are more than `most`."""
-    table = to_arrow(source.frame.limit(most + 1))
-    if table.num_rows > most:
-        return None
+    found = _on_driver(replace(source, frame=source.frame.limit(most + 1)))
+    return replace(found, source=source) if found.read <= most else None
+
+
+def _on_driver(source: Mapped) -> CheckedSource:
+    """Return a source with its rows on the driver."""
+    table = to_arrow(source.frame)
     return CheckedSource(source, table.num_rows, table.num_rows - table.column(REASON).null_count, table)
 
 

@@ -39,6 +39,9 @@ class Mapped:
     With an `operation` there is ASSERTS, and the columns `order` if `latest` keeps the latest events. `key` are the
     positions of the columns by which rows replace facts, None where they do not. `shape` makes such a frame of the
     user's. `plain` makes one of the leaf columns alone, if these show that all rows fit (`Leaf`), otherwise it is None.
+
+    `size` is the number of bytes of the texts that the rows are in, None if that is not known. Where a row has the
+    reason OPEN, `with_line_breaks` returns the right rows, or None if these are right, see `FileFrame`.
     """
 
     relation: str
@@ -51,6 +54,8 @@ class Mapped:
     latest: Latest | None = None
     order: tuple[Leaf, ...] = ()
     plain: Shape | None = None
+    size: int | None = None
+    with_line_breaks: Callable[[], Mapped | None] | None = None
 
     def of(self, frame: DataFrame, place: str) -> Mapped:
         """Return another frame with the same columns, mapped in the same way: without the many calls of Java that

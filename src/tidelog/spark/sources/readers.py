@@ -2,19 +2,21 @@
 column TORN has the lines that a reader cannot take apart.
 
 Spark reads CSV line by line, in parallel. A field in quotes may have line breaks, and then lines are parts of rows. A
-line in the middle of such a field can look like a row of its own. `_line_breaks` therefore looks for lines with an open
-quotation mark first. A file in which these pair up is read with `multiLine`. In a file in which only some of them may
-be pairs, nobody knows which lines are rows, and all of them go to the quarantine.
+line in the middle of such a field can look like a row of its own. But then other lines have an open quotation mark,
+which the reason OPEN says of them. Whoever has read the lines and found that reason has to read again, by
+`FileFrame.with_line_breaks`: a file in which open marks pair up with `multiLine`; in a file in which only some of them
+may be pairs, nobody knows which lines are rows, and all of them go to the quarantine.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
+from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -29,7 +31,20 @@ from tidelog.spark.sources.checks import is_kept
 TORN = "_line"  # readers put a line that they cannot take apart here
 REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
 _WHOLE = T.DecimalType(38, 0)
+_TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
 _SILENT = (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremissingfiles", "true"))
+
+
+@dataclass(frozen=True)
+class FileFrame:
+    """A frame, and for files that have texts in lines, why those are `torn` that are in the column TORN.
+
+    Where a line is torn because of OPEN, the lines may not be rows. `with_line_breaks` then looks at all quotation
+    marks, and returns the right rows, or None if these are right."""
+
+    frame: DataFrame
+    torn: Expression | None = None
+    with_line_breaks: Callable[[], FileFrame | None] = lambda: None
 
 
 def json_frame(
@@ -37,10 +52,10 @@ def json_frame(
     path: str | os.PathLike[str],
     options: Mapping[str, object],
     files: Sequence[str] | None = None,
-) -> tuple[DataFrame, Expression]:
-    """Return lines of JSON, in all files at a path or in some `files` of it, with types as Spark infers them, and the
-    reason for other lines, which are in the column TORN. An integer beside fractions is a double, and its line is there
-    as well if no double is equal to it. Raise DataError (E0482) if there is no such file, or no column."""
+) -> FileFrame:
+    """Return lines of JSON, in all files at a path or in some `files` of it, with types as Spark infers them. An
+    integer beside fractions is a double, and its line is torn as well if no double is equal to it. Raise DataError
+    (E0482) if there is no such file, or no column."""
     place, paths = spark_path(session, path), read_paths(session, path, files)
     with report_source_errors(place):
         reader = session.read.options(**reader_options(options)).option("columnNameOfCorruptRecord", TORN)
@@ -63,7 +78,7 @@ def json_frame(
         reason = F.when(F.abs(named_column(name)) >= 2.0**53, F.lit(f"{name}: no float is equal to it")).otherwise(
             reason
         )
-    return frame, reason
+    return FileFrame(frame, reason)
 
 
 def _is_lost(text: Expression) -> Expression:
@@ -116,6 +131,20 @@ def base_path(session: SparkSession, path: str | os.PathLike[str], files: Sequen
     place = spark_path(session, path).rstrip("/")
     within = files is not None and all(f"{place}/" in file for file in files)
     return {"basePath": place} if within and literal_path(place) == place else {}
+
+
+def text_size(session: SparkSession, frame: DataFrame) -> int | None:
+    """Return the number of bytes of the text files that a frame is read from, None if that is not known: where files
+    are on other machines or compressed."""
+    if not is_on_one_machine(session):
+        return None
+    size = 0
+    for file in map(urlsplit, frame.inputFiles()):
+        if file.scheme not in ("", "file") or not file.path.lower().endswith(_TEXT_ENDINGS):
+            return None
+        with suppress(OSError):  # Whoever reads it says that it is not there.
+            size += os.path.getsize(unquote(file.path))
+    return size
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
@@ -184,11 +213,11 @@ def csv_frame(
     names: Sequence[str],
     options: Mapping[str, object],
     files: Sequence[str] | None = None,
-) -> tuple[DataFrame, Expression]:
-    """Return CSV files, all at a path or some `files` of it, with every field as text, and the reason for lines in the
-    column TORN: another number of fields, or a quotation mark that is open. Columns are those of the header, which all
-    files have to share, or, without one, `names`. Read the files once, for their quotation marks. Raise DataError
-    (E0482) if there is no such file, or no header, and UsageError (E0686) for options of no sense."""
+) -> FileFrame:
+    """Return CSV files, all at a path or some `files` of it, with every field as text. Lines are torn that have another
+    number of fields, or an open quotation mark (OPEN). Columns are those of the header, which all files have to share,
+    or, without one, `names`. Raise DataError (E0482) if there is no such file, or no header, and UsageError (E0686) for
+    options of no sense."""
     place, given = spark_path(session, path), {key.lower(): value for key, value in reader_options(options).items()}
     paths = read_paths(session, path, files)
     has_header, multiline = _is_true(given, "header"), _is_true(given, "multiline")
@@ -198,24 +227,37 @@ def csv_frame(
         names = reader.csv(paths).columns if has_header else names
         if has_header and not names:
             raise no_columns(place, "there is no header, because all files are empty")
-        lines = _lines(session, paths, given, has_header)
-        breaks = _line_breaks(_lines(session, paths, given, False), given, multiline)
+        header, lines = _lines(session, paths, given, has_header)
         schema = _texts([*names, TORN])
         reader = reader.options(multiLine=True, columnNameOfCorruptRecord=TORN).schema(schema)
-        whole = [reader.option("escape", escape).csv(paths) for escape in breaks.paired]
-    of_mixed, of_paired = _is_from(breaks.mixed), [_is_from(files) for files in breaks.paired.values()]
-    is_torn = of_mixed if multiline else of_mixed | _is_open(F.col(_LINE), given)
-    apart = [_parse_lines(lines.where(~reduce(Expression.__or__, of_paired, F.lit(False))), names, given, is_torn)]
-    apart += [rows.where(is_of) for rows, is_of in zip(whole, of_paired, strict=True)]
-    # The reader makes null of an empty field, and where somebody says what is null, of that.
-    values = [
-        named_column(name) if "nullvalue" in given else F.coalesce(named_column(name), F.lit("")).alias(name)
-        for name in names
-    ]
-    is_open = F.lit(False) if multiline else _is_open(F.col(TORN), given)
-    reason = F.when(of_mixed, F.lit(f"{OPEN} in this file, and fields may have line breaks"))
-    reason = reason.when(is_open, F.lit(OPEN)).otherwise(F.lit(f"not {len(names)} columns"))
-    return reduce(DataFrame.unionAll, apart).select(*values, TORN), reason
+
+    def frame_of(breaks: _LineBreaks, are_open: bool) -> FileFrame:
+        """Return the files; lines with an open mark `are_open`, or parts of rows as they are."""
+        with report_source_errors(place):
+            whole = [reader.option("escape", escape).csv(paths) for escape in breaks.paired]
+        of_mixed, of_paired = _is_from(breaks.mixed), [_is_from(files) for files in breaks.paired.values()]
+        is_torn = of_mixed | _is_open(F.col(_LINE), given) if are_open else of_mixed
+        by_line = lines.where(~reduce(Expression.__or__, of_paired)) if of_paired else lines
+        apart = [_parse_lines(by_line, names, given, is_torn)]
+        apart += [rows.where(is_of) for rows, is_of in zip(whole, of_paired, strict=True)]
+        # The reader makes null of an empty field, and where somebody says what is null, of that.
+        values = [
+            named_column(name) if "nullvalue" in given else F.coalesce(named_column(name), F.lit("")).alias(name)
+            for name in names
+        ]
+        is_open = _is_open(F.col(TORN), given) if are_open else F.lit(False)
+        reason = F.when(of_mixed, F.lit(f"{OPEN} in this file, and fields may have line breaks"))
+        reason = reason.when(is_open, F.lit(OPEN)).otherwise(F.lit(f"not {len(names)} columns"))
+        return FileFrame(reduce(DataFrame.unionAll, apart).select(*values, TORN), reason, with_line_breaks)
+
+    def with_line_breaks() -> FileFrame | None:
+        with report_source_errors(place):
+            breaks = _line_breaks(_lines(session, paths, given, False)[1], given, multiline)
+        return frame_of(breaks, not multiline) if breaks != _LineBreaks() or multiline else None
+
+    by_line = frame_of(_LineBreaks(), True)
+    # No row has the header. All files have the same.
+    return (with_line_breaks() or by_line) if _has_open_mark(header, given) else by_line
 
 
 def _is_true(given: Mapping[str, str], option: str) -> bool:
@@ -237,13 +279,16 @@ def _check_encoding(given: Mapping[str, str]) -> None:
             raise UsageError(Problem("E0686", message, place="options", hint=hint))
 
 
-def _lines(session: SparkSession, paths: str | list[str], given: Mapping[str, str], has_header: bool) -> DataFrame:
-    """Return the lines of CSV files as they are, in the column _LINE; with `has_header`, without headers."""
+def _lines(
+    session: SparkSession, paths: str | list[str], given: Mapping[str, str], has_header: bool
+) -> tuple[str, DataFrame]:
+    """Return the header of CSV files, and their lines as they are, in the column _LINE; with `has_header`, without
+    headers."""
     options = {key: value for key, value in given.items() if key in _OF_LINES}
     reader = session.read.options(**options).options(sep=_NOWHERE, quote="", enforceSchema=not has_header)
     reader = reader.option("header", has_header)
     name = reader.csv(paths).columns[0] if has_header else _LINE
-    return reader.schema(_texts([name])).csv(paths).toDF(_LINE)
+    return name if has_header else "", reader.schema(_texts([name])).csv(paths).toDF(_LINE)
 
 
 def _parse_lines(lines: DataFrame, names: Sequence[str], given: Mapping[str, str], is_torn: Expression) -> DataFrame:
@@ -339,6 +384,14 @@ def _is_open(line: Expression, given: Mapping[str, str]) -> Expression:
         return F.lit(False)
     marks = F.length(line) - F.length(F.replace(line, F.lit(quote), F.lit("")))
     return marks % 2 == 1
+
+
+def _has_open_mark(line: str, given: Mapping[str, str]) -> bool:
+    """Return True if a line has a quotation mark without another one, see `_is_open`."""
+    quote, escape = given.get("quote", '"'), given.get("escape", "\\")
+    if escape and escape != quote:
+        line = line.replace(escape * 2, "").replace(escape + quote, "")
+    return quote != "" and line.count(quote) % 2 == 1
 
 
 def _opens(line: Expression, given: Mapping[str, str]) -> Expression:
