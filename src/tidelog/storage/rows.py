@@ -40,7 +40,8 @@ def distinct(words: Words) -> Words:
     if not same.any():
         return words
     if (words[order[1:][same]] == words[order[:-1][same]]).all():
-        return words[numpy.sort(order[numpy.concatenate([[True], ~same])])]
+        firsts: Words = words[numpy.sort(order[numpy.concatenate([[True], ~same])])]
+        return firsts
     # Different rows have equal keys.
     doubtful = numpy.zeros(len(words), dtype=numpy.bool_)
     doubtful[order[1:][same]] = doubtful[order[:-1][same]] = True
