@@ -15,8 +15,9 @@ from tests.rdf.w3c import closure
 from tidelog.rdf import connect
 
 _TEXT = (Path(__file__).parent / "rule_tables.txt").read_text(encoding="utf-8")
-CASES = dict(re.findall(r"^(.+)\n(.+\n=> .+)$", _TEXT, re.MULTILINE))
-"""Triples, and on a line of its own what follows from them."""
+_CASES: list[tuple[str, str, str]] = re.findall(r"^(.+)\n(.+)\n=> (.+)$", _TEXT, re.MULTILINE)
+CASES = {name: (asserted, expected) for name, asserted, expected in _CASES}
+"""By the name of a case, triples and what follows from them."""
 
 NO_CLASHES = {
     "members that must differ, and others that are the same as these": (
@@ -62,7 +63,7 @@ CLASHES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_conclusions(case: str) -> None:
-    asserted, expected = map(triples, CASES[case].split("\n=> "))
+    asserted, expected = map(triples, CASES[case])
     store = connect(rules="owl-rl")
     insert(store, asserted)
     store.commit()
