@@ -424,11 +424,12 @@ class _Run:
 
         rows = self.frame(source, part, [column.name for column in declared.columns])
         key = key_of(source)
-        given = [name for name in rows.frame.columns if name != TORN]
+        with report_source_errors(place):  # Over Spark Connect, this is where a file turns out to be missing.
+            given = [name for name in rows.frame.columns if name != TORN]
+            size = None if rows.torn is None else text_size(self.session, rows.frame)
         known = self.columns.get(key, given)
         self.notes += [f"{key} has a new column {name}" for name in given if name not in known]
         self.columns[key] = given
-        size = None if rows.torn is None else text_size(self.session, rows.frame)
         return replace(mapped(rows), size=size, with_line_breaks=with_line_breaks)
 
     def frame(self, source: Source, part: Unread, names: Sequence[str]) -> FileFrame:
