@@ -8,7 +8,6 @@ missing.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +15,8 @@ from pathlib import Path
 from benchmarks import data, findings
 from benchmarks.harness import BenchmarkError
 from benchmarks.matrix import engines, inputs
-from benchmarks.matrix.engines import Usage
 from benchmarks.matrix.programs import WORKLOADS
-
-_FIRST = "tidelog"
+from benchmarks.matrix.usage import Usage, agree, cell, median
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -38,13 +35,13 @@ def main(words: Sequence[str] | None = None) -> int:
         lines[workload] = {}
         for name, engine in chosen.items():
             runs = [engines.evaluate(engine, workload, folder / "facts", folder) for _ in range(options.runs)]
-            if found := _median([run for run in runs if run is not None]):
-                lines[workload] = {**lines[workload], name: found}
+            if found := [run for run in runs if run is not None]:
+                lines[workload] = {**lines[workload], name: median(found)}
         print(_row(workload, lines[workload], list(chosen)), flush=True)
     _write(options.json, lines, list(chosen))
     if lacking:
         print(data.missing(), file=sys.stderr)
-    return 1 if not all(map(_agree, lines.values())) else 2 if lacking else 0
+    return 1 if not all(map(agree, lines.values())) else 2 if lacking else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,40 +57,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _median(runs: Sequence[Usage]) -> Usage | None:
-    """Return the medians of runs that found the same; None for none, no sizes if they do not agree."""
-    if not runs:
-        return None
-    cpu, wall, peak = (statistics.median(each) for each in zip(*((x.cpu, x.wall, x.peak) for x in runs), strict=True))
-    return Usage(cpu, wall, int(peak), runs[0].sizes if all(x.sizes == runs[0].sizes for x in runs) else {})
-
-
-def _agree(line: Mapping[str, Usage]) -> bool:
-    """Return True if all engines found the same sizes."""
-    found = [usage.sizes for usage in line.values()]
-    return all(sizes and sizes == found[0] for sizes in found)
-
-
 def _row(workload: str, line: Mapping[str, Usage], names: Sequence[str]) -> str:
-    return f"{workload:18}" + "".join(f"{_cell(line, name):>26}" for name in names)
-
-
-def _cell(line: Mapping[str, Usage], name: str) -> str:
-    """Return seconds, megabytes, and for a peer the ratio."""
-    if name not in line:
-        return "-"
-    usage = line[name]
-    if not usage.sizes:
-        return f"stopped at {usage.wall:.0f} s; {usage.peak >> 20:,}"
-    shown = f"{usage.cpu:.2f}; {usage.peak >> 20:,}"
-    return (
-        f"{shown} ({usage.cpu / line[_FIRST].cpu:.2f} x)" if _FIRST in line and not name.startswith(_FIRST) else shown
-    )
+    return f"{workload:18}" + "".join(f"{cell(line, name):>26}" for name in names)
 
 
 def _write(path: Path, lines: Mapping[str, Mapping[str, Usage]], names: Sequence[str]) -> None:
     """Write the figures of the run, and the table that it publishes."""
-    rows = [[workload, *(_cell(line, name) for name in names)] for workload, line in lines.items()]
+    rows = [[workload, *(cell(line, name) for name in names)] for workload, line in lines.items()]
     table = findings.table(("workload (CPU s; peak MB)", *names), rows)
     figures = {
         workload: {name: vars(usage) | {"sizes": dict(usage.sizes)} for name, usage in line.items()}

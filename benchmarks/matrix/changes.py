@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +19,9 @@ import numpy
 from benchmarks import findings
 from benchmarks.harness import BenchmarkError
 from benchmarks.matrix import engines, inputs, programs
-from benchmarks.matrix.engines import Engine, Usage
+from benchmarks.matrix.engines import Engine
 from benchmarks.matrix.programs import WORKLOADS
+from benchmarks.matrix.usage import Usage, agree, cell, median
 
 TRANSACTIONS = 10
 ROWS = 1_000
@@ -40,16 +40,16 @@ def main(words: Sequence[str] | None = None) -> int:
         write(workload, folder / "facts", changes)
         first, both = (_engines(options.threads, changes, number) for number in (0, TRANSACTIONS))
         lines[workload] = {
-            name: _added([_measure(first[name], both[name], workload, folder) for _ in range(options.runs)])
+            name: median([_measure(first[name], both[name], workload, folder) for _ in range(options.runs)])
             for name in first
         }
-        print(f"{workload:18}" + "".join(f"{name:>12}: {_cell(lines[workload], name)}" for name in lines[workload]))
+        print(f"{workload:18}" + "".join(f"{name:>12}: {cell(lines[workload], name)}" for name in lines[workload]))
     names = list(lines[next(iter(CHANGED))])
-    rows = [[workload, *(_cell(line, name) for name in names)] for workload, line in lines.items()]
+    rows = [[workload, *(cell(line, name) for name in names)] for workload, line in lines.items()]
     found = {workload: {name: vars(usage) for name, usage in line.items()} for workload, line in lines.items()}
     table = findings.table(("ten transactions (CPU s; peak MB)", *names), rows)
     findings.write(options.json, {"workloads": found}, {"lines": table})
-    return int(any(len({str(usage.sizes) for usage in line.values()}) > 1 for line in lines.values()))
+    return int(not all(map(agree, lines.values())))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,13 +71,13 @@ def write(workload: str, facts: Path, folder: Path) -> None:
     present = numpy.loadtxt(facts / f"{CHANGED[workload]}.csv", numpy.int64, delimiter=",")
     for number in range(TRANSACTIONS):
         places = rng.permutation(len(present))
-        gone, left = present[places[:ROWS]], present[places[ROWS:]]
+        deleted, kept = present[places[:ROWS]], present[places[ROWS:]]
         mixed = numpy.column_stack([rng.choice(column, 2 * ROWS) for column in present.T])
         known = set(map(tuple, present[:, :2].tolist()))
-        new = numpy.array([row for row in mixed.tolist() if tuple(row[:2]) not in known][:ROWS])
-        numpy.savetxt(folder / f"{number}.gone.csv", gone, "%d", ",")
-        numpy.savetxt(folder / f"{number}.new.csv", new, "%d", ",")
-        present = numpy.concatenate([left, new])
+        inserted = numpy.array([row for row in mixed.tolist() if tuple(row[:2]) not in known][:ROWS])
+        numpy.savetxt(folder / f"{number}.deleted.csv", deleted, "%d", ",")
+        numpy.savetxt(folder / f"{number}.inserted.csv", inserted, "%d", ",")
+        present = numpy.concatenate([kept, inserted])
 
 
 def _engines(threads: int, changes: Path, transactions: int) -> dict[str, Engine]:
@@ -99,21 +99,10 @@ def _measure(first: Engine, both: Engine, workload: str, folder: Path) -> Usage:
     return Usage(found.cpu - without.cpu, found.wall - without.wall, found.peak, sizes)
 
 
-def _added(runs: Sequence[Usage]) -> Usage:
-    cpu, wall, peak = (statistics.median(each) for each in zip(*((x.cpu, x.wall, x.peak) for x in runs), strict=True))
-    return Usage(cpu, wall, int(peak), runs[0].sizes)
-
-
-def _cell(line: Mapping[str, Usage], name: str) -> str:
-    usage = line[name]
-    ratio = "" if name == "tidelog" else f" ({usage.cpu / line['tidelog'].cpu:.0f} x)"
-    return f"{usage.cpu:.2f}; {usage.peak >> 20:,}{ratio}" if usage.sizes else "failed"
-
-
 def _tidelog(
     threads: int, changes: Path, transactions: int, workload: str, facts: Path, folder: Path
 ) -> Sequence[object]:
-    files = [changes / f"{number}.{each}.csv" for number in range(transactions) for each in ("gone", "new")]
+    files = [changes / f"{number}.{each}.csv" for number in range(transactions) for each in ("deleted", "inserted")]
     words = [workload, facts, "maintain", threads, CHANGED[workload], *files]
     return [sys.executable, "-m", "benchmarks.matrix.evaluation", *words]
 
@@ -130,7 +119,7 @@ def _flowlog(
     first = [f"file {name} {facts.absolute() / name}.csv +1" for name in WORKLOADS[workload].inputs]
     name, where = CHANGED[workload], changes.absolute()
     later = [
-        [f"file {name} {where}/{number}.gone.csv -1", f"file {name} {where}/{number}.new.csv +1"]
+        [f"file {name} {where}/{number}.deleted.csv -1", f"file {name} {where}/{number}.inserted.csv +1"]
         for number in range(transactions)
     ]
     lines = [line for files in (first, *later) for line in ("begin", *files, "commit")]

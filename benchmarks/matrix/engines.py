@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.harness import ROOT, BenchmarkError
 from benchmarks.matrix import programs
 from benchmarks.matrix.programs import WORKLOADS
+from benchmarks.matrix.usage import Usage
 
 _LIMIT = 300.0
 """Seconds of wall time for a process, which is killed then."""
@@ -30,17 +31,6 @@ print()
 print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
 """A small process starts the evaluation: the peak of a process is at least what the one had that started it."""
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What the process of an evaluation took: CPU and wall seconds, the most memory in bytes; and the sizes that it
-    found, without any if it failed or was killed."""
-
-    cpu: float
-    wall: float
-    peak: int
-    sizes: Mapping[str, int]
 
 
 Prepare = Callable[[str, Path, Path], Sequence[object] | None]
@@ -109,8 +99,8 @@ def evaluate(engine: Engine, workload: str, facts: Path, folder: Path) -> Usage 
     status, cpu, peak = output.splitlines()[-1].split()
     shown = {name: re.findall(engine.line.replace("NAME", name), output) for name in WORKLOADS[workload].sizes}
     sizes = {name: _size(found if engine.adds else found[:1]) for name, found in shown.items() if found}
-    told = re.search(engine.seconds, output) if engine.seconds else None
-    return Usage(float(told[1] if told else cpu), wall, int(peak) * 1024, sizes if status == "0" else {})
+    counted = re.search(engine.seconds, output) if engine.seconds else None
+    return Usage(float(counted[1] if counted else cpu), wall, int(peak) * 1024, sizes if status == "0" else {})
 
 
 def _size(found: Sequence[str]) -> int:

@@ -1,5 +1,5 @@
 """The process of a tidelog line: `python -m benchmarks.matrix.evaluation WORKLOAD FOLDER MAINTAIN THREADS`, and for
-`benchmarks.matrix.changes` a relation behind them, and files of rows that go and that come, in turn.
+`benchmarks.matrix.changes` a relation behind them, and files of rows to delete and to insert, in turn.
 
 It prints the sizes of the shown relations and the CPU seconds of the first commit and of the transactions as JSON.
 """
@@ -32,17 +32,17 @@ def evaluate(
         with Stopwatch() as commit:
             db.commit()
         with Stopwatch() as transactions:
-            for gone, new in zip(files[::2], files[1::2], strict=True):
-                _commit(db, changed, Path(gone), Path(new))
+            for deleted, inserted in zip(files[::2], files[1::2], strict=True):
+                _commit(db, changed, Path(deleted), Path(inserted))
         sizes = {name: len(db[name]) for name in work.sizes}
         print(json.dumps({"sizes": sizes, "commit": round(commit.cpu, 2), "changes": round(transactions.cpu, 3)}))
 
 
-def _commit(db: tidelog.Database, name: str, gone: Path, new: Path) -> None:
+def _commit(db: tidelog.Database, name: str, deleted: Path, inserted: Path) -> None:
     """Commit the rows of two files, and decode all that have changed, as peers do."""
     columns = "".join(column.name for column in db[name].columns)
-    db.delete(name, data.numbers(gone, ",", columns))
-    db.insert(name, data.numbers(new, ",", columns))
+    db.delete(name, data.numbers(deleted, ",", columns))
+    db.insert(name, data.numbers(inserted, ",", columns))
     change = db.commit()
     for each in change:
         _ = change[each].inserted.rows(), change[each].deleted.rows()

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from benchmarks.matrix import __main__ as matrix
 from benchmarks.matrix import changes, engines, inputs, programs
-from benchmarks.matrix.engines import Engine, Usage
+from benchmarks.matrix.engines import Engine
 from benchmarks.matrix.programs import WORKLOADS
+from benchmarks.matrix.usage import Usage, agree, cell
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -45,14 +45,14 @@ def test_a_process_that_fails_has_no_sizes(tmp_path: Path) -> None:
     failed = engines.evaluate(engine, "triangles", tmp_path, tmp_path)
     assert failed is not None
     assert failed.sizes == {}
-    assert not matrix._agree({"one": failed})
+    assert not agree({"one": failed})
 
 
 def test_sizes_that_differ_are_told() -> None:
     one, other = (Usage(1.0, 1.0, 1 << 20, {"Tri": size}) for size in (3, 4))
-    assert matrix._agree({"one": one, "other": one})
-    assert not matrix._agree({"one": one, "other": other})
-    assert matrix._cell({"tidelog": one, "other": other}, "other") == "1.00; 1 (1.00 x)"
+    assert agree({"one": one, "other": one})
+    assert not agree({"one": one, "other": other})
+    assert cell({"tidelog": one, "other": other}, "other") == "1.00; 1 (1.00 x)"
 
 
 def test_a_process_with_changes_ends_where_its_facts_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,13 +64,13 @@ def test_a_process_with_changes_ends_where_its_facts_do(tmp_path: Path, monkeypa
     present = {(i, i + 1) for i in range(100)}
     for number in range(changes.TRANSACTIONS):
         rows = {}
-        for each in ("gone", "new"):
+        for each in ("deleted", "inserted"):
             text = (tmp_path / "changes" / f"{number}.{each}.csv").read_text()
             rows[each] = {(int(x), int(y)) for x, y in (line.split(",") for line in text.splitlines())}
-        assert len(rows["gone"]) == 5
-        assert rows["gone"] <= present
-        assert not rows["new"] & present
-        present = present - rows["gone"] | rows["new"]
+        assert len(rows["deleted"]) == 5
+        assert rows["deleted"] <= present
+        assert not rows["inserted"] & present
+        present = present - rows["deleted"] | rows["inserted"]
     engine = changes._engines(1, tmp_path / "changes", changes.TRANSACTIONS)["tidelog"]
     usage = engines.evaluate(engine, "components", facts, tmp_path)
     assert usage is not None

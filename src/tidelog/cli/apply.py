@@ -48,11 +48,14 @@ def add(commands: Commands) -> None:
     command.add_argument("store", metavar="STORE", type=Path)
     for option in _SIGNS.values():  # argparse takes -FACTS for options, and no positional ones between options.
         command.add_argument(option, action="append", default=[], help=argparse.SUPPRESS)
-    add_list(command, "FILE", "add a program: rules, declarations", "--add-rules", type=Path)
+    add_list(command, "--add-rules", metavar="FILE", type=Path, help="add a program: rules, declarations")
     add_fact_folder(command)
-    add_list(command, "NAME", "remove the rule of this name", "--remove-rule")
+    add_list(command, "--remove-rule", metavar="NAME", help="remove the rule of this name")
     add_list(
-        command, "NAME", "remove the instance of a component, with its relations and their facts", "--remove-instance"
+        command,
+        "--remove-instance",
+        metavar="NAME",
+        help="remove the instance of a component, with its relations and their facts",
     )
     command.add_argument(
         "--changes", metavar="OUT", help="write REL.inserted.csv and REL.deleted.csv to a folder; - prints them instead"

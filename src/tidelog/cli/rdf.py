@@ -41,9 +41,9 @@ def add(commands: Commands) -> None:
     _add_rules(command)
     add_list(
         command,
-        "NAME=FILE.rq",
-        "a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
         "--view",
+        metavar="NAME=FILE.rq",
+        help="a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
     )
     help_text = "what follows in a graph: from all graphs (union), or from it and the default graph (graph)"
     command.add_argument("--inference", choices=["union", "graph"], help=help_text)
@@ -84,9 +84,9 @@ def add(commands: Commands) -> None:
 def _add_rules(command: argparse.ArgumentParser) -> None:
     add_list(
         command,
-        "RULES",
-        "owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
         "--rules",
+        metavar="RULES",
+        help="owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
     )
 
 

@@ -97,9 +97,9 @@ def add_address(command: argparse.ArgumentParser, port: int) -> None:
     )
     add_list(
         command,
-        "[read:|write:|rules:]SECRET",
-        "a secret for requests, and what it may do: read, change facts too, or change rules too (default: rules)",
         "--token",
+        metavar="[read:|write:|rules:]SECRET",
+        help="a secret for requests, and what it may do: read, change facts too, or change rules too (default: rules)",
     )
     command.add_argument("--token-file", metavar="FILE", type=Path, help="a file with one token on each line")
     command.add_argument("--ssl-certfile", metavar="FILE", type=Path, help="speak TLS, with this certificate in PEM")

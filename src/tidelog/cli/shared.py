@@ -98,22 +98,22 @@ def add_fact_folder(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_list(command: argparse.ArgumentParser, metavar: str, help: str, *names: str, type: type = str) -> None:
+def add_list(command: argparse.ArgumentParser, *names: str, metavar: str, help: str, type: type = str) -> None:
     """Add an option that may be given several times: a list, of no values by default."""
     command.add_argument(*names, metavar=metavar, type=type, action="append", default=[], help=help)
 
 
 def add_preprocessing(command: argparse.ArgumentParser) -> None:
     """Add Soufflé's options for the preprocessor to a command."""
-    add_list(command, "DIR", "another folder for #include", "-I", "--include-dir", type=Path)
-    add_list(command, "MACROS", "define macros: NAME or NAME=text, separated by spaces", "-M", "--macro")
+    add_list(command, "-I", "--include-dir", metavar="DIR", type=Path, help="another folder for #include")
+    add_list(command, "-M", "--macro", metavar="MACROS", help="define macros: NAME or NAME=text, separated by spaces")
     command.add_argument("--no-preprocessor", action="store_true", help="do not preprocess lines that begin with #")
 
 
 def add_messages(command: argparse.ArgumentParser) -> None:
     """Add the options that say which errors and warnings are shown."""
     command.add_argument("-w", "--no-warn", action="store_true", help="show no warnings")
-    add_list(command, "CODE", "show no warnings with this code, such as E0292", "--wno")
+    add_list(command, "--wno", metavar="CODE", help="show no warnings with this code, such as E0292")
     command.add_argument("--warn-as-error", action="store_true", help="reject a program with warnings")
     command.add_argument("--all-errors", action="store_true", help="show all errors, not only the first 20")
 
@@ -180,14 +180,16 @@ def add_functor_file(command: argparse.ArgumentParser) -> None:
 def add_functors(command: argparse.ArgumentParser) -> None:
     """Add the options for functions of functors, in Python and in libraries."""
     add_functor_file(command)
-    add_list(command, "NAME", "a library with functions of functors: libNAME.so, or a path", "-l", "--libraries")
+    add_list(
+        command, "-l", "--libraries", metavar="NAME", help="a library with functions of functors: libNAME.so, or a path"
+    )
     add_list(
         command,
-        "FOLDER",
-        "folder of libraries (default: .); without -l for libfunctors.so",
         "-L",
         "--library-dir",
+        metavar="FOLDER",
         type=Path,
+        help="folder of libraries (default: .); without -l for libfunctors.so",
     )
     command.add_argument(
         "--library-bits",

@@ -561,7 +561,8 @@ class _Run:
 
 
 def _expected_rows(source: Mapped) -> int:
-    """Return about how many rows a source of texts has at most, 0 if its size is not known."""
+    """Return how many rows a source of texts has if a line takes ten bytes, which is little; 0 if its size is not
+    known."""
     return (source.size or 0) // 10
 
 
