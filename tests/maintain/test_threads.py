@@ -423,8 +423,8 @@ def test_gaps_are_closed() -> None:
 
 def _forget(stored: StoredRelation, number: int) -> None:
     """Empty the slot of a row."""
-    slots = stored._slots.view(numpy.int64, stored._slot_count)
-    slots[(slots & 0xFFFFFFFF) == number + 1] = 1 << 32  # A tombstone, which no look-up stops at.
+    slots, mask = stored._slots.view(numpy.int32, stored._slot_count), stored._slot_count - 1
+    slots[(slots & mask) == number + 1] = mask + 1  # A tombstone, which no look-up stops at.
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "two"])

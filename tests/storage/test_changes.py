@@ -53,8 +53,8 @@ def marks_of(stored: StoredRelation) -> dict[Row, Mark]:
 def check_slots(stored: StoredRelation) -> None:
     """Each live row has one slot; the others are empty, or name no row but keep searches going."""
     address, mask = stored.catalog.table[stored.number, [R_SLOTS, R_MASK]].tolist()
-    slots = numpy.ctypeslib.as_array((ctypes.c_int64 * (mask + 1)).from_address(address))
-    named = slots & 0xFFFFFFFF
+    slots = numpy.ctypeslib.as_array((ctypes.c_int32 * (mask + 1)).from_address(address))
+    named = slots & mask
     assert sorted((named[named > 0] - 1).tolist()) == stored.live().tolist()
 
 

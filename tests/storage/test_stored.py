@@ -180,28 +180,79 @@ def test_freed_descriptors_are_used_again() -> None:
         del second
 
 
-def test_a_table_that_has_moved_is_known_when_there_is_no_memory_to_split_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    far: Rows = [
-        (100 * i,) for i in range(40_000)
-    ]  # An index of values close together is laid out without splitting it.
-    stored = relation(1, far[:2_000])
+def _fail(*_: object) -> None:
+    raise MemoryError
+
+
+def test_a_directory_that_has_moved_is_known_when_there_is_no_memory_to_split_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # An index of values close together is laid out without splitting it.
+    stored = relation(1, [(100 * i,) for i in range(40_000)])
     index = stored.index((0,))
-
-    def split(*_: object) -> None:
-        raise MemoryError
-
     with monkeypatch.context() as patch:
-        patch.setattr("tidelog.kernels.sets.split", split)
-        with pytest.raises(MemoryError):
-            stored.insert(words(far[2_000:], 1))
+        patch.setattr("tidelog.kernels.slots.split", _fail)
         with pytest.raises(MemoryError):
             index.extend(stored.rows)
-    fields = stored.catalog.table[stored.number]
-    assert fields[layout.R_SLOTS] == stored._slots.address
     assert stored.catalog.table[index.number, layout.I_SLOTS] == index._slots.address
-    stored.insert(words(far, 1))
     index.extend(stored.rows)
-    assert len(stored) == len(index) == 40_000
+    assert len(index) == 40_000
+
+
+@pytest.mark.parametrize("part", ["_rows", "_slots"])
+def test_rows_are_whole_when_there_is_no_memory_for_more(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    rows: Rows = [(i, -i) for i in range(40_000)]
+    stored = relation(2, rows[:2_000])
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(stored, part), "grow", _fail)
+        with pytest.raises(MemoryError):
+            stored.insert(words(rows, 2))
+    known = len(stored)
+    assert 2_000 <= known < 40_000
+    assert (stored.find(words(rows, 2)) == np.where(np.arange(40_000) < known, np.arange(40_000), -1)).all()
+    stored.insert(words(rows, 2))
+    assert sorted(tuples(stored)) == sorted(rows)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("keys", [(0,), (0, 1)])
+def test_an_arena_is_packed_before_it_grows(bits: int, keys: tuple[int, ...]) -> None:
+    nodes, turns = 600, 60
+    stored = StoredRelation(Catalog(bits), 3)
+    index = stored.index(keys)
+    expected: dict[tuple[int, ...], list[int]] = {}
+    largest = packed = 0
+    for turn in range(turns):
+        rows = [(node, node % 7, turn) for node in range(nodes) if node % (turn + 1) < 40]
+        start = stored.rows
+        stored.insert(words(rows, 3))
+        for number, row in enumerate(rows, start):
+            expected.setdefault(tuple(row[c] for c in keys), []).append(number)
+        if turn % 5 == 4:  # Entries of rows that are dead move along.
+            dead = np.arange(start - 300, start, 3)
+            remove(stored, dead)
+            expected = {key: [r for r in numbers if r not in set(dead.tolist())] for key, numbers in expected.items()}
+        unused = stored.catalog.table[index.number, layout.I_UNUSED]
+        index.extend(stored.rows)
+        packed += stored.catalog.table[index.number, layout.I_UNUSED] < unused // 2
+        largest = max(largest, index._arena.size)
+        assert segments(stored, keys) == expected
+    entries = sum(len(numbers) for numbers in expected.values())
+    assert packed >= 2
+    assert largest < 2 * (entries * (1 + len(index.payloads)) + len(expected) * (2 + len(keys))) * bits // 8
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_rows_are_found_by_slots_of_every_size_when_most_have_died(bits: int) -> None:
+    stored, present = StoredRelation(Catalog(bits), 1), np.empty(0, np.int64)
+    for base in range(0, 60_000, 700):
+        stored.insert(np.arange(base, base + 700).reshape(-1, 1))
+        remove(stored, stored.find(np.arange(base, base + 690).reshape(-1, 1)))
+        present = np.append(present, np.arange(base + 690, base + 700))
+        assert stored.rows < stored.fields[layout.R_MASK]
+    found = stored.find(np.arange(60_200).reshape(-1, 1))
+    assert np.flatnonzero(found >= 0).tolist() == present.tolist()
+    assert stored.take(found[found >= 0])[:, 0].tolist() == present.tolist()
 
 
 def test_a_relation_that_was_large_is_used_again() -> None:

@@ -69,9 +69,8 @@ from tidelog.kernels.layout import (
 )
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import find_slot, full, hash_marked_rows
+from tidelog.kernels.slots import bury_slot, put_row
 from tidelog.kernels.words import (
-    HIGH,
-    LOW,
     hash_row,
     kernel,
     load,
@@ -168,13 +167,10 @@ def gain(D, relation, buffer, i, h, birth, current, w):
     """Add one derivation, with the largest birth `birth`, to row `i` of `buffer`, which may give the row its birth."""
     s = find_slot(D, relation, buffer, i, h, w)
     if s >= 0:
-        credit(D, relation, (load64(D[relation, R_SLOTS], s) & LOW) - 1, birth, current)
+        credit(D, relation, (load32(D[relation, R_SLOTS], s) & D[relation, R_MASK]) - 1, birth, current)
         return
-    slots, mask, k, r = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_ARITY], D[relation, R_N]
-    s = (h >> 32) & mask
-    while load64(slots, s) != 0:
-        s = (s + 1) & mask
-    store64(slots, s, (h & HIGH) | (r + 1))
+    k, r = D[relation, R_ARITY], D[relation, R_N]
+    put_row(D[relation, R_SLOTS], D[relation, R_MASK], r, h)
     for j in range(k):
         store(D[relation, R_ROWS], r * k + j, load(buffer, i * k + j, w), w)
     D[relation, R_N] += 1
@@ -198,7 +194,7 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
             continue
         s = find_slot(D, head, buffer, i, load64(hashes, i), w)
         if s >= 0:
-            r = (load64(D[head, R_SLOTS], s) & LOW) - 1
+            r = (load32(D[head, R_SLOTS], s) & D[head, R_MASK]) - 1
             counted = births == 0 or load(largest, i, w) < load32(births, r)
             if counted or D[head, R_SUPPORT] != 0:
                 lose(D, head, r, counted, current)
@@ -377,9 +373,8 @@ def take_back(D, relation, w):
     for r in range(D[relation, R_START], D[relation, R_N]):
         if load32(D[relation, R_COUNT], r) == DEAD:
             continue
-        h = hash_row(rows, r, k, w)
-        s = find_slot(D, relation, rows, r, h, w)
-        store64(D[relation, R_SLOTS], s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
+        s = find_slot(D, relation, rows, r, hash_row(rows, r, k, w), w)
+        bury_slot(D[relation, R_SLOTS], D[relation, R_MASK], s)
         store32(D[relation, R_COUNT], r, DEAD)
         D[relation, R_DEAD] += 1
     for e in range(D[relation, R_JOURNAL_N] - 1, -1, -1):

@@ -77,6 +77,11 @@ def load_shared(base: int, i: int) -> int:
     return load64(base, i)
 
 
+def load_shared32(base: int, i: int) -> int:
+    """Do the same with a word of 32 bits, sign-extended."""
+    return load32(base, i)
+
+
 def add_shared(base: int, i: int, value: int) -> int:
     """Add to the 64-bit word `i` behind `base`, which other threads change as well; return what it was."""
     with _lock:
@@ -93,13 +98,13 @@ def add_shared32(base: int, i: int, value: int) -> int:
         return before
 
 
-def fill_shared(base: int, i: int, value: int) -> int:
-    """Set the 64-bit word `i` behind `base` if it is 0, although other threads do so, too; return what it was. Others
+def fill_shared32(base: int, i: int, value: int) -> int:
+    """Set the 32-bit word `i` behind `base` if it is 0, although other threads do so, too; return what it was. Others
     that see the value see everything that this thread has written before."""
     with _lock:
-        before = load64(base, i)
+        before = load32(base, i)
         if before == 0:
-            store64(base, i, value)
+            store32(base, i, value)
         return before
 
 

@@ -56,6 +56,7 @@ from tidelog.kernels.layout import (
 from tidelog.kernels.lists import LENGTH, START
 from tidelog.kernels.probes import find_key
 from tidelog.kernels.registers import register, spread_value
+from tidelog.kernels.slots import may_name
 from tidelog.kernels.words import LOW, kernel, load, load32, load64, mix, store, store32, store64
 
 _ENTRY = 3
@@ -79,11 +80,11 @@ def node_of(closure, word, w):
     h = mix(word)
     s = (h >> 32) & mask
     while True:
-        v = load64(slots, s)
+        v = load32(slots, s)
         if v == 0:
             return -1
-        if ((v ^ h) >> 32) == 0 and (v & LOW) != 0 and load(words, (v & LOW) - 1, w) == word:
-            return (v & LOW) - 1
+        if may_name(v, h, mask) and load(words, (v & mask) - 1, w) == word:
+            return (v & mask) - 1
         s = (s + 1) & mask
 
 
@@ -231,11 +232,11 @@ def changed_row(D, relation, a, b, w):
     h = mix(mix(a) ^ b)
     s = (h >> 32) & mask
     while True:
-        v = load64(slots, s)
+        v = load32(slots, s)
         if v == 0:
             return -1
-        r = (v & LOW) - 1
-        if ((v ^ h) >> 32) == 0 and r >= 0 and load(rows, 2 * r, w) == a and load(rows, 2 * r + 1, w) == b:
+        r = (v & mask) - 1
+        if may_name(v, h, mask) and load(rows, 2 * r, w) == a and load(rows, 2 * r + 1, w) == b:
             return r
         s = (s + 1) & mask
 

@@ -32,17 +32,17 @@ from tidelog.kernels.layout import (
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.reserving import next_row
 from tidelog.kernels.sets import same_row
+from tidelog.kernels.slots import may_name, slot_of
 from tidelog.kernels.words import (
-    HIGH,
     LOW,
     add_shared,
-    fill_shared,
+    fill_shared32,
     hash_row,
     kernel,
     load,
     load32,
     load64,
-    load_shared,
+    load_shared32,
     prefetch,
     store,
     store32,
@@ -74,7 +74,7 @@ def fill_slot(D, relation, buffer, i, h, s, current, own, shared, w):
         store32(D[relation, R_BIRTH], n, current)
     if D[relation, R_SUPPORT] != 0:
         store32(D[relation, R_SUPPORT], n, 1)
-    v = fill_shared(D[relation, R_SLOTS], s, (h & HIGH) | (n + 1))
+    v = fill_shared32(D[relation, R_SLOTS], s, slot_of(n, h, D[relation, R_MASK]))
     if v == 0:
         own[O_NEXT] = n + 1
     return v
@@ -93,24 +93,24 @@ def defer(D, plan, n, current, registers, buffer, hashes, own, shared, size, w):
     for i in range(n):
         h = hash_row(buffer, i, k, w)
         store64(hashes, i, h)
-        prefetch(slots + ((h >> 32) & mask) * 8)
+        prefetch(slots + ((h >> 32) & mask) * 4)
     for i in range(n):
-        v = load64(slots, (load64(hashes, i) >> 32) & mask)
-        if ((v ^ load64(hashes, i)) >> 32) == 0 and (v & LOW) != 0:
-            prefetch(rows + ((v & LOW) - 1) * k * width(w))
+        v = load32(slots, (load64(hashes, i) >> 32) & mask)
+        if may_name(v, load64(hashes, i), mask):
+            prefetch(rows + ((v & mask) - 1) * k * width(w))
     for i in range(n):
         h = load64(hashes, i)
         s = (h >> 32) & mask
         while True:
-            v = load_shared(slots, s)
+            v = load_shared32(slots, s)
             if v == 0:
                 # Calls pass many words: most rows are there, and need none.
                 v = fill_slot(D, head, buffer, i, h, s, current, own, shared, w) if inserting else 0
                 if v == 0:
                     new += inserting
                     break
-            if ((v ^ h) >> 32) == 0 and (v & LOW) != 0 and same_row(rows, (v & LOW) - 1, buffer, i, k, w):
-                r = (v & LOW) - 1
+            if may_name(v, h, mask) and same_row(rows, (v & mask) - 1, buffer, i, k, w):
+                r = (v & mask) - 1
                 owner = ((((r >> owned) * 40503) & 0xFFFF) * threads) >> 16
                 entry = own[O_ENTRIES + owner]
                 store64(ledgers, owner * room + entry, (load(largest, i, w) + 1) << 32 | r)

@@ -22,7 +22,7 @@ from tidelog.kernels.layout import (
     R_COUNT,
     R_ROWS,
 )
-from tidelog.kernels.sets import put_slot
+from tidelog.kernels.slots import put_slot
 from tidelog.kernels.words import (
     HIGH,
     LOW,

@@ -59,6 +59,7 @@ from tidelog.kernels.marked import address_of, birth_of, own_arity, support_of
 from tidelog.kernels.orders import comparison, cost, hash_of_key, prefetch_slot, prefetch_words, row_of_key
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import full, insert_batch, same_row
+from tidelog.kernels.slots import may_name, slot_of
 from tidelog.kernels.words import (
     HIGH,
     LOW,
@@ -246,16 +247,16 @@ def keep_beaten(D, candidates, buffer, m, weights, w):
     for i in range(m):
         h = hash_row(buffer, i, k, w)
         store64(weights, i, (h & HIGH) | load64(weights, i))
-        prefetch(slots + ((h >> 32) & mask) * 8)
+        prefetch(slots + ((h >> 32) & mask) * 4)
     for i in range(m if m > 2 else 0):
         prefetch_words(D, candidates, load64(weights, i), w)
     for i in range(m):
         h, n = load64(weights, i), D[candidates, R_N]
         s = (h >> 32) & mask
         while True:
-            v = load64(slots, s)
+            v = load32(slots, s)
             if v == 0:
-                store64(slots, s, (h & HIGH) | (n + 1))
+                store32(slots, s, slot_of(n, h, mask))
                 for j in range(k):
                     store(rows, n * k + j, load(buffer, i * k + j, w), w)
                 store32(D[candidates, R_COUNT], n, 1)
@@ -263,8 +264,8 @@ def keep_beaten(D, candidates, buffer, m, weights, w):
                 D[candidates, R_N] += 1
                 D[candidates, R_USED] += 1
                 break
-            if ((v ^ h) >> 32) == 0 and same_row(rows, (v & LOW) - 1, buffer, i, k, w):
-                add_support(supports + 4 * ((v & LOW) - 1), h & LOW)
+            if may_name(v, h, mask) and same_row(rows, (v & mask) - 1, buffer, i, k, w):
+                add_support(supports + 4 * ((v & mask) - 1), h & LOW)
                 break
             s = (s + 1) & mask
 
@@ -294,7 +295,7 @@ def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
         r, slot = row_of_key(D, sel, relation, row, h, w)
         if r < 0:
             r = D[relation, R_N]
-            store64(D[relation, R_SLOTS], slot, (h & HIGH) | (r + 1))
+            store32(D[relation, R_SLOTS], slot, slot_of(r, h, D[relation, R_MASK]))
             store32(D[relation, R_COUNT], r, 1)
             D[relation, R_N] += 1
             D[relation, R_USED] += 1

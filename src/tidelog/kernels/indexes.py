@@ -3,8 +3,9 @@
 A segment is [length | class + dead << 6 | key ... | entries ...], its class saying for how many entries it has room:
 1, 2, 3, 4, 6, 8, 12, … (`capacity`), which wastes half as much as doubling does. An entry is a row number, ascending
 within the segment, and up to MAX_PAYLOADS columns, so that a probe need not touch the row. Full segments move to the
-next class, freed ones go to lists by class. A deleted row's entry keeps its place with the row number complemented, and
-a segment is compacted once half of it is dead.
+next class. Freed ones go to lists by class, [next of the list + 1 | class, complemented], until an arena that is full
+is packed. A deleted row's entry keeps its place with the row number complemented, and a segment is compacted once half
+of it is dead.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -25,6 +26,7 @@ from tidelog.kernels.layout import (
     I_RELATION,
     I_SLOTS,
     I_TOP,
+    I_UNUSED,
     I_USED,
     R_ARITY,
     R_COUNT,
@@ -101,18 +103,49 @@ def capacity(size_class):
 
 
 @kernel
+def segment_words(D, index, size_class):
+    """Return the number of words of a segment of a class."""
+    return HEADER + D[index, I_KEYS] + (1 + D[index, I_PAYLOADS]) * capacity(size_class)
+
+
+@kernel
 def allocate(D, index, size_class, w):
     """Return the offset of a segment of a class, or -1 if the arena has to grow."""
     arena, free = D[index, I_ARENA], D[index, I_FREE]
-    offset = load64(free, size_class) - 1
+    offset, need = load64(free, size_class) - 1, segment_words(D, index, size_class)
     if offset >= 0:
         store64(free, size_class, load(arena, offset, w) & LOW)
+        D[index, I_UNUSED] -= need
         return offset
-    need = HEADER + D[index, I_KEYS] + (1 + D[index, I_PAYLOADS]) * capacity(size_class)
     if D[index, I_TOP] + need > D[index, I_CAPACITY]:
         return -1
     D[index, I_TOP] += need
     return D[index, I_TOP] - need
+
+
+@kernel
+def pack(D, index, w):
+    """Move all segments to the front of the arena, so that none of them is free. Request no memory."""
+    slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
+    offset, end = 0, 0
+    while offset < D[index, I_TOP]:
+        shape = load(arena, offset + 1, w)
+        words = segment_words(D, index, (shape if shape >= 0 else ~shape) & CLASS)
+        if shape >= 0:
+            h = 0
+            for j in range(keys):
+                h = mix(h ^ load(arena, offset + HEADER + j, w))
+            s = (h >> 32) & mask
+            while (load64(slots, s) & LOW) != offset + 1:
+                s = (s + 1) & mask
+            store64(slots, s, (h & HIGH) | (end + 1))
+            for j in range(HEADER + keys + (1 + D[index, I_PAYLOADS]) * load(arena, offset, w)):
+                store(arena, end + j, load(arena, offset + j, w), w)
+            end += words
+        offset += words
+    for size_class in range(CLASS + 1):
+        store64(D[index, I_FREE], size_class, 0)
+    D[index, I_TOP], D[index, I_UNUSED] = end, 0
 
 
 @kernel
@@ -151,7 +184,9 @@ def room(D, index, slot, h, w):
         store(arena, larger + j, load(arena, offset + j, w), w)
     store(arena, larger + 1, next_class, w)
     store(arena, offset, load64(free, size_class), w)
+    store(arena, offset + 1, ~size_class, w)
     store64(free, size_class, offset + 1)
+    D[index, I_UNUSED] += segment_words(D, index, size_class)
     store64(slots, slot, (h & HIGH) | (larger + 1))
     return larger
 

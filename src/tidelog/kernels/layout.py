@@ -8,8 +8,8 @@ FIELDS = 48
 
 # --- relations ---------------------------------------------------------------------------------------------------
 R_ARITY = 0
-R_SLOTS = 1  # address of the hash table: int64 slots [32 hash bits | row number + 1], 0 is empty, row 0 a tombstone
-R_MASK = 2  # number of slots - 1
+R_SLOTS = 1  # address of the hash table: int32 slots (kernels/slots.py)
+R_MASK = 2  # number of slots - 1, at least the capacity
 R_USED = 3  # slots that are not empty
 R_EMITTED = 4  # bindings that reached the head since the database was opened
 R_DEAD = 5  # rows that were deleted and not yet reclaimed
@@ -43,6 +43,7 @@ R_WAITING = 40  # address of rows that wait for their insertion, 0 where rows ar
 R_WAITING_N = 41  # how many wait
 R_WAITING_ROOM = 42  # how many can
 R_GRID = 43  # address of the grid (fields below) of a dense relation of pairs, 0 without a grid
+R_KEYED = 39  # address of the selection by whose key rows are distinct (fields below), 0 where by all columns
 R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""
@@ -80,13 +81,14 @@ I_RELATION = 0
 I_SLOTS = 1  # address of the directory: int64 slots [32 hash bits | segment offset + 1]
 I_MASK = 2
 I_USED = 3
-I_ARENA = 4  # address of the words that hold the segments [length | class + dead << 6 | key ... | entries ...]
+I_ARENA = 4  # address of the words that hold the segments (kernels/indexes.py)
 I_TOP = 5  # words of the arena in use
 I_CAPACITY = 6  # words of the arena
 I_FREE = 7  # address of int64[64]: offset + 1 of the first free segment of class i
 I_DONE = 8  # rows below are indexed
 I_KEYS = 9  # number of key columns
 I_PAYLOADS = 10  # number of columns stored with an entry behind its row number; 0: read them from the row
+I_UNUSED = 11  # words of free segments
 I_KEY = 12  # the key columns, at most MAX_KEYS
 I_PAYLOAD = 20  # the payload columns, at most MAX_PAYLOADS
 MAX_KEYS = 8

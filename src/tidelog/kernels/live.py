@@ -60,6 +60,7 @@ from tidelog.kernels.layout import (
 )
 from tidelog.kernels.registers import hash_registers, register, spread_value
 from tidelog.kernels.sets import prefetch_row
+from tidelog.kernels.slots import may_name
 from tidelog.kernels.words import LOW, kernel, load, load32, load64, prefetch, store, store64, wrap
 
 _LIVE = 0x7FFFFFFE
@@ -287,11 +288,11 @@ def find_row(D, relation, level, i, h, registers, size, w):
     rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
     s = (h >> 32) & mask
     while True:
-        v = load64(slots, s)
+        v = load32(slots, s)
         if v == 0:
             return -1
-        if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-            r = (v & LOW) - 1
+        if may_name(v, h, mask):
+            r = (v & mask) - 1
             same = True
             for j in range(k):
                 if load(rows, r * k + j, w) != load(register(registers, level, j, size, w), i, w):
@@ -313,7 +314,7 @@ def member_live(D, level, st, m, registers, hashes, chosen, size, w):
     hash_registers(level, 0, m, load64(level, L_KEYS), registers, hashes, size, w)
     if m > 2:
         for i in range(m):
-            prefetch(D[relation, R_SLOTS] + ((load64(hashes, i) >> 32) & D[relation, R_MASK]) * 8)
+            prefetch(D[relation, R_SLOTS] + ((load64(hashes, i) >> 32) & D[relation, R_MASK]) * 4)
         for i in range(m):
             prefetch_row(D, relation, load64(hashes, i), w)
     seen = window(D, relation, state, st[S_ROUND])

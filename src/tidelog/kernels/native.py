@@ -132,15 +132,21 @@ def _store(context, base, i, value, w):  # type: ignore[no-untyped-def]
     return types.void(_INT, _INT, _INT, w), generate
 
 
-@_becomes(checked.load_shared)
-def _load_shared(context, base, i):  # type: ignore[no-untyped-def]
-    """Load a word that another thread may write at any time; the compiler cannot cache it."""
+def _loading(bits: int, load_word: Callable[..., Any]) -> None:
+    @_becomes(load_word)
+    def load(context, base, i):  # type: ignore[no-untyped-def]
+        """Load a word that another thread may write at any time; the compiler cannot cache it."""
 
-    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
-        address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
-        return builder.load_atomic(address, "acquire", 8)
+        def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+            address = builder.gep(builder.inttoptr(args[0], ir.IntType(bits).as_pointer()), [args[1]])
+            word = builder.load_atomic(address, "acquire", bits // 8)
+            return builder.sext(word, _INT_IR) if bits < 64 else word
 
-    return _INT(_INT, _INT), generate
+        return _INT(_INT, _INT), generate
+
+
+_loading(64, checked.load_shared)
+_loading(32, checked.load_shared32)
 
 
 def _adding(bits: int, add_word: Callable[..., Any]) -> None:
@@ -160,11 +166,13 @@ _adding(64, checked.add_shared)
 _adding(32, checked.add_shared32)
 
 
-@_becomes(checked.fill_shared)
-def _fill_shared(context, base, i, value):  # type: ignore[no-untyped-def]
+@_becomes(checked.fill_shared32)
+def _fill_shared32(context, base, i, value):  # type: ignore[no-untyped-def]
     def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
-        address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
-        return builder.extract_value(builder.cmpxchg(address, _INT_IR(0), args[2], "acq_rel", "acquire"), 0)
+        word = ir.IntType(32)
+        address = builder.gep(builder.inttoptr(args[0], word.as_pointer()), [args[1]])
+        before = builder.cmpxchg(address, word(0), builder.trunc(args[2], word), "acq_rel", "acquire")
+        return builder.sext(builder.extract_value(before, 0), _INT_IR)
 
     return _INT(_INT, _INT, _INT), generate
 

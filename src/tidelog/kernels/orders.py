@@ -15,7 +15,8 @@ from tidelog.kernels.layout import (
     X_ORDERS,
 )
 from tidelog.kernels.marked import address_of
-from tidelog.kernels.words import LOW, kernel, load, load64, mix, prefetch
+from tidelog.kernels.slots import may_name
+from tidelog.kernels.words import kernel, load, load32, load64, mix, prefetch
 
 _LARGEST = 0x7FFFFFFFFFFFFFFF
 SMALLEST = -0x7FFFFFFFFFFFFFFF - 1
@@ -74,11 +75,11 @@ def row_of_key(D, sel, relation, row, h, w):
     slots, mask = D[relation, R_SLOTS], D[relation, R_MASK]
     s = (h >> 32) & mask
     while True:
-        v = load64(slots, s)
+        v = load32(slots, s)
         if v == 0:
             return -1, s
-        if ((v ^ h) >> 32) == 0:
-            r, same = (v & LOW) - 1, True
+        if may_name(v, h, mask):
+            r, same = (v & mask) - 1, True
             found = address_of(D, relation, r, w)
             for j in range(load64(sel, X_KEYS)):
                 column = load64(sel, X_KEY + j)
@@ -92,7 +93,7 @@ def row_of_key(D, sel, relation, row, h, w):
 @kernel
 def prefetch_slot(D, relation, h):
     """Prefetch the first slot for a hash."""
-    prefetch(D[relation, R_SLOTS] + ((h >> 32) & D[relation, R_MASK]) * 8)
+    prefetch(D[relation, R_SLOTS] + ((h >> 32) & D[relation, R_MASK]) * 4)
 
 
 @kernel
@@ -101,9 +102,9 @@ def prefetch_words(D, relation, h, w):
     its hash."""
     slots, mask = D[relation, R_SLOTS], D[relation, R_MASK]
     s = (h >> 32) & mask
-    v = load64(slots, s)
-    while v != 0 and ((v ^ h) >> 32) != 0:
+    v = load32(slots, s)
+    while v != 0 and not may_name(v, h, mask):
         s = (s + 1) & mask
-        v = load64(slots, s)
+        v = load32(slots, s)
     if v != 0:
-        prefetch(address_of(D, relation, (v & LOW) - 1, w))
+        prefetch(address_of(D, relation, (v & mask) - 1, w))

@@ -31,7 +31,8 @@ from tidelog.kernels.layout import (
     S_INNER,
 )
 from tidelog.kernels.registers import hash_binding, hash_registers, register, spread_value
-from tidelog.kernels.words import HIGH, LOW, kernel, load, load64, prefetch, store, store64, width
+from tidelog.kernels.slots import may_name
+from tidelog.kernels.words import HIGH, LOW, kernel, load, load32, load64, prefetch, store, store64, width
 
 
 @kernel
@@ -149,22 +150,22 @@ def member(D, level, m, registers, hashes, chosen, size, w):
     hash_registers(level, 0, m, keys, registers, hashes, size, w)
     if m > 2:
         for i in range(m):
-            prefetch(slots + ((load64(hashes, i) >> 32) & mask) * 8)
+            prefetch(slots + ((load64(hashes, i) >> 32) & mask) * 4)
         for i in range(m):
             h = load64(hashes, i)
-            v = load64(slots, (h >> 32) & mask)
-            if v != 0 and ((v ^ h) >> 32) == 0:
-                prefetch(rows + ((v & LOW) - 1) * k * bytes_per_word)
+            v = load32(slots, (h >> 32) & mask)
+            if may_name(v, h, mask):
+                prefetch(rows + ((v & mask) - 1) * k * bytes_per_word)
     for i in range(m):
         h = load64(hashes, i)
         s = (h >> 32) & mask
         found = False
         while True:
-            v = load64(slots, s)
+            v = load32(slots, s)
             if v == 0:
                 break
-            if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-                r = (v & LOW) - 1
+            if may_name(v, h, mask):
+                r = (v & mask) - 1
                 same = True
                 for j in range(keys):
                     if load(rows, r * k + j, w) != load(register(registers, level, j, size, w), i, w):

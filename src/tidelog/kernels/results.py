@@ -28,10 +28,9 @@ from tidelog.kernels.layout import (
 from tidelog.kernels.marked import address_of, birth_of, own_arity, support_of
 from tidelog.kernels.orders import hash_of_key, row_of_key
 from tidelog.kernels.registers import copy_head
-from tidelog.kernels.sets import find_slot, put_slot, same_row
+from tidelog.kernels.sets import find_slot, same_row
+from tidelog.kernels.slots import put_row
 from tidelog.kernels.words import (
-    HIGH,
-    LOW,
     hash_row,
     kernel,
     load,
@@ -51,7 +50,7 @@ def number_of(D, relation, buffer, i, w):
     """Return the number of the row of a relation that is row `i` of `buffer`; it is there."""
     k = D[relation, R_ARITY]
     slot = find_slot(D, relation, buffer, i, hash_row(buffer, i, k, w), w)
-    return (load64(D[relation, R_SLOTS], slot) & LOW) - 1
+    return (load32(D[relation, R_SLOTS], slot) & D[relation, R_MASK]) - 1
 
 
 @kernel
@@ -121,10 +120,10 @@ def copy_found(D, found, target, one, hashes, w):
         for r in range(base, end):
             h = hash_row(address_of(D, found, r, w), 0, k, w)
             store64(hashes, r - base, h)
-            prefetch(slots + ((h >> 32) & mask) * 8)
+            prefetch(slots + ((h >> 32) & mask) * 4)
         for r in range(base, end):
             n, row = D[target, R_N], address_of(D, found, r, w)
-            put_slot(slots, mask, (load64(hashes, r - base) & HIGH) | (n + 1))
+            put_row(slots, mask, n, load64(hashes, r - base))
             for j in range(k):
                 store(D[target, R_ROWS], n * k + j, load(row, j, w), w)
             store32(D[target, R_BIRTH], n, load32(birth_of(D, found, r, w), 0))

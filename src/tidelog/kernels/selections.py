@@ -60,7 +60,8 @@ from tidelog.kernels.layout import (
 from tidelog.kernels.marked import address_of
 from tidelog.kernels.orders import beats, hash_of_key, prefetch_slot, prefetch_words, row_of_key
 from tidelog.kernels.sets import find_slot, full, same_row
-from tidelog.kernels.words import HIGH, LOW, hash_row, kernel, load, load32, load64, row_at, store, store32, store64
+from tidelog.kernels.slots import put_row
+from tidelog.kernels.words import LOW, hash_row, kernel, load, load32, load64, row_at, store, store32, store64
 
 
 @kernel
@@ -78,7 +79,7 @@ def segment(D, index, rows, r, k, w):
 def row_like(D, relation, rows, r, k, w):
     """Return the number of the row, dead or alive, that is row `r` of `rows`, or -1."""
     s = find_slot(D, relation, rows, r, hash_row(rows, r, k, w), w)
-    return (load64(D[relation, R_SLOTS], s) & LOW) - 1 if s >= 0 else -1
+    return (load32(D[relation, R_SLOTS], s) & D[relation, R_MASK]) - 1 if s >= 0 else -1
 
 
 @kernel
@@ -110,11 +111,7 @@ def show(D, sel, r, current, w):
         store32(D[candidates, R_COUNT], r, load32(D[candidates, R_SUPPORT], r) & MOST_COUNTED)
     if found < 0:
         found = D[shown, R_N]
-        h, slots, mask = hash_row(rows, r, k, w), D[shown, R_SLOTS], D[shown, R_MASK]
-        s = (h >> 32) & mask
-        while load64(slots, s) != 0:
-            s = (s + 1) & mask
-        store64(slots, s, (h & HIGH) | (found + 1))
+        put_row(D[shown, R_SLOTS], D[shown, R_MASK], found, hash_row(rows, r, k, w))
         for j in range(k):
             store(D[shown, R_ROWS], found * k + j, load(rows, r * k + j, w), w)
         D[shown, R_N] += 1

@@ -1,8 +1,4 @@
-"""The rows of a relation, distinct by open addressing over 8-byte slots [32 hash bits | row number + 1].
-
-A slot's position comes from the stored hash bits, so that a growing table never touches rows. A slot whose row number
-is 0 while its hash bits are not is a tombstone.
-"""
+"""The rows of a relation, distinct by open addressing (`slots`)."""
 # mypy: disable-error-code="no-untyped-def"
 # Kernels are typed by numba from their arguments, all int64.
 
@@ -17,6 +13,7 @@ from tidelog.kernels.layout import (
     R_COUNT,
     R_DEAD,
     R_EMITTED,
+    R_KEYED,
     R_MASK,
     R_N,
     R_ROWS,
@@ -24,15 +21,16 @@ from tidelog.kernels.layout import (
     R_SUPPORT,
     R_USED,
 )
+from tidelog.kernels.orders import hash_of_key
+from tidelog.kernels.slots import bury_slot, may_name, put_row, slot_of
 from tidelog.kernels.words import (
-    HIGH,
-    LOW,
     hash_row,
     kernel,
     load,
     load32,
     load64,
     prefetch,
+    row_at,
     store,
     store32,
     store64,
@@ -65,10 +63,10 @@ def find_slot(D, relation, buffer, i, h, w):
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     s = (h >> 32) & mask
     while True:
-        v = load64(slots, s)
+        v = load32(slots, s)
         if v == 0:
             return -1
-        if ((v ^ h) >> 32) == 0 and (v & LOW) != 0 and same_row(rows, (v & LOW) - 1, buffer, i, k, w):
+        if may_name(v, h, mask) and same_row(rows, (v & mask) - 1, buffer, i, k, w):
             return s
         s = (s + 1) & mask
 
@@ -77,9 +75,10 @@ def find_slot(D, relation, buffer, i, h, w):
 def prefetch_row(D, relation, h, w):
     """Prefetch words, count, birth and support of the row in the first slot for hash `h`, if it is a row of this
     hash."""
-    v = load64(D[relation, R_SLOTS], (h >> 32) & D[relation, R_MASK])
-    if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-        r = (v & LOW) - 1
+    mask = D[relation, R_MASK]
+    v = load32(D[relation, R_SLOTS], (h >> 32) & mask)
+    if may_name(v, h, mask):
+        r = (v & mask) - 1
         prefetch(D[relation, R_ROWS] + r * D[relation, R_ARITY] * width(w))
         prefetch(D[relation, R_COUNT] + 4 * r)
         if D[relation, R_BIRTH] != 0:
@@ -96,7 +95,7 @@ def hash_marked_rows(D, relation, buffer, n, hashes, w):
     for i in range(n):
         h = hash_row(buffer, i, k, w)
         store64(hashes, i, h)
-        prefetch(slots + ((h >> 32) & mask) * 8)
+        prefetch(slots + ((h >> 32) & mask) * 4)
     if n > 2:
         for i in range(n):
             prefetch_row(D, relation, load64(hashes, i), w)
@@ -111,13 +110,13 @@ def hash_rows(D, relation, buffer, m, since, hashes, w):
     for i in range(m):
         h = hash_row(buffer, i, k, w)
         store64(hashes, i, h)
-        prefetch(slots + ((h >> 32) & mask) * 8)
+        prefetch(slots + ((h >> 32) & mask) * 4)
     if m > 2:
         for i in range(m):
             h = load64(hashes, i)
-            v = load64(slots, (h >> 32) & mask)
-            if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-                r = (v & LOW) - 1
+            v = load32(slots, (h >> 32) & mask)
+            if may_name(v, h, mask):
+                r = (v & mask) - 1
                 prefetch(rows + r * k * size)
                 if r >= since:
                     prefetch(counts + 4 * r)
@@ -139,9 +138,9 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
         h = load64(hashes, i)
         s = (h >> 32) & mask
         while True:
-            v = load64(slots, s)
+            v = load32(slots, s)
             if v == 0:
-                store64(slots, s, (h & HIGH) | (n + 1))
+                store32(slots, s, slot_of(n, h, mask))
                 for j in range(k):
                     store(rows, n * k + j, load(buffer, i * k + j, w), w)
                 if counts != 0:
@@ -150,8 +149,8 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
                     store32(supports, n, 1)
                 n += 1
                 break
-            if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-                r = (v & LOW) - 1
+            if may_name(v, h, mask):
+                r = (v & mask) - 1
                 if same_row(rows, r, buffer, i, k, w):
                     if r >= since:
                         c = load32(counts, r)
@@ -191,10 +190,10 @@ def find_rows(D, relation, buffer, m, found, w):
         for i in range(base, top):
             h = hash_row(buffer, i, k, w)
             store64(found, i, h)
-            prefetch(slots + ((h >> 32) & mask) * 8)
+            prefetch(slots + ((h >> 32) & mask) * 4)
         for i in range(base, top):
             s = find_slot(D, relation, buffer, i, load64(found, i), w)
-            store64(found, i, (load64(slots, s) & LOW) - 1 if s >= 0 else -1)
+            store64(found, i, (load32(slots, s) & mask) - 1 if s >= 0 else -1)
 
 
 @kernel
@@ -209,14 +208,14 @@ def place_rows(D, relation, other, found, w):
         for i in range(base, top):
             h = hash_row(buffer, i, k, w)
             hashes[i - base] = h
-            prefetch(slots + ((h >> 32) & mask) * 8)
+            prefetch(slots + ((h >> 32) & mask) * 4)
         for i in range(base, top):
-            v = load64(slots, (hashes[i - base] >> 32) & mask)
-            if ((v ^ hashes[i - base]) >> 32) == 0 and (v & LOW) != 0:
-                prefetch(rows + ((v & LOW) - 1) * k * size)
+            v = load32(slots, (hashes[i - base] >> 32) & mask)
+            if may_name(v, hashes[i - base], mask):
+                prefetch(rows + ((v & mask) - 1) * k * size)
         for i in range(base, top):
             s = find_slot(D, relation, buffer, i, hashes[i - base], w)
-            place = (load64(slots, s) & LOW) - 1 if s >= 0 else -1
+            place = (load32(slots, s) & mask) - 1 if s >= 0 else -1
             store32(found, i, place if counts == 0 or load32(counts, i) > 0 else -2)
 
 
@@ -234,42 +233,33 @@ def remove_rows(D, relation, numbers, m, hashes, w):
         for i in range(start, end):
             h = hash_row(rows, load64(numbers, i), k, w)
             store64(hashes, i - start, h)
-            prefetch(slots + ((h >> 32) & mask) * 8)
+            prefetch(slots + ((h >> 32) & mask) * 4)
         for i in range(start, end):
-            r, h = load64(numbers, i), load64(hashes, i - start)
-            s = find_slot(D, relation, rows, r, h, w)
-            store64(slots, s, h & HIGH if (h & HIGH) != 0 else 1 << 32)
+            r = load64(numbers, i)
+            s = find_slot(D, relation, rows, r, load64(hashes, i - start), w)
+            bury_slot(slots, mask, s)
             store32(D[relation, R_COUNT], r, DEAD)
     D[relation, R_DEAD] += m
 
 
 @kernel
-def split(slots, old_mask, mask):
-    """Spread a table that was doubled in place, its new half zero: a slot moves to where its hash bits point now."""
-    first = 0
-    while load64(slots, first) != 0:
-        first += 1
-    # The run of collisions that wraps around to the front is set aside: slots that move may wrap around there as well.
-    front = numpy.empty(first, numpy.int64)
-    for q in range(first):
-        front[q] = load64(slots, q)
-        store64(slots, q, 0)
-    for q in range(first + 1, old_mask + 1):
-        v = load64(slots, q)
-        if v != 0:
-            store64(slots, q, 0)
-            put_slot(slots, mask, v)
-    for q in range(first):
-        put_slot(slots, mask, front[q])
-
-
-@kernel
-def put_slot(slots, mask, v):
-    """Put a slot that is not in the table into the first empty place from its position on."""
-    s = (v >> 32) & mask
-    while load64(slots, s) != 0:
-        s = (s + 1) & mask
-    store64(slots, s, v)
+def enter_rows(D, relation, first, end, hashes, w):
+    """Enter the rows that are not dead for good into slots: those whose positions are from `first` on and before `end`,
+    where the slots are empty. Request no memory. `hashes` is an address of int64[256]."""
+    rows, k, counts, keyed = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_COUNT], D[relation, R_KEYED]
+    slots, mask, used = D[relation, R_SLOTS], D[relation, R_MASK], 0
+    for base in range(0, D[relation, R_N], 256):
+        top = min(D[relation, R_N], base + 256)
+        for r in range(base, top):
+            h = hash_row(rows, r, k, w) if keyed == 0 else hash_of_key(keyed, row_at(rows, r, k, w), w)
+            store64(hashes, r - base, h)
+            prefetch(slots + ((h >> 32) & mask) * 4)
+        for r in range(base, top):
+            h = load64(hashes, r - base)
+            if first <= ((h >> 32) & mask) < end and (counts == 0 or load32(counts, r) != DEAD):
+                put_row(slots, mask, r, h)
+                used += 1
+    D[relation, R_USED] += used
 
 
 @kernel

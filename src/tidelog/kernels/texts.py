@@ -8,7 +8,7 @@ Texts come as spans: the texts `i` of `m` are the bytes from `starts[i]` to `end
 """
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.sets import put_slot
+from tidelog.kernels.slots import put_slot
 from tidelog.kernels.words import (
     HIGH,
     LOW,

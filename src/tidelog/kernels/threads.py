@@ -3,7 +3,7 @@
 Each thread takes the next rows of the scan from a common counter, and runs the plan on them with registers of its own.
 Nothing that it reads changes meanwhile, except the slots of the heads, which only get more rows, born in this round. A
 new row is written under a number that the thread has reserved, and is there for others once a slot has that number;
-`fill_shared` sees to it that one thread only fills an empty slot. Counts are added atomically. So sets, counts and
+`fill_shared32` sees to it that one thread only fills an empty slot. Counts are added atomically. So sets, counts and
 rounds are those of one thread; only the order of the rows within a round differs. docs/theory.md has the argument.
 In rounds of updates, threads insert new rows in the same way, and defer all other changes of the head (`deferred`).
 """
@@ -50,18 +50,18 @@ from tidelog.kernels.layout import (
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.reserving import next_row
 from tidelog.kernels.sets import hash_rows, same_row
+from tidelog.kernels.slots import may_name, slot_of
 from tidelog.kernels.words import (
-    HIGH,
-    LOW,
     add_shared,
     add_shared32,
-    fill_shared,
+    fill_shared32,
     hash_row,
     kernel,
     load,
     load32,
     load64,
     load_shared,
+    load_shared32,
     store,
     store32,
     store64,
@@ -89,7 +89,7 @@ def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
         h = load64(hashes, i)
         s = (h >> 32) & mask
         while True:
-            v = load_shared(slots, s)
+            v = load_shared32(slots, s)
             if v == 0:
                 n = next_row(D, relation, own, shared, w)
                 for j in range(k):
@@ -98,14 +98,14 @@ def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
                     store32(counts, n, 1)
                 if supports != 0:
                     store32(supports, n, 1)
-                v = fill_shared(slots, s, (h & HIGH) | (n + 1))
+                v = fill_shared32(slots, s, slot_of(n, h, mask))
                 if v == 0:
                     own[O_NEXT] = n + 1
                     new += 1
                     break
             # Another thread may have filled the slot just now, maybe with the same row.
-            if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-                r = (v & LOW) - 1
+            if may_name(v, h, mask):
+                r = (v & mask) - 1
                 if same_row(rows, r, buffer, i, k, w):
                     if r >= since:
                         count_one(counts, r)
@@ -169,9 +169,9 @@ def move_rows(D, relation, sources, targets, m, w):
         r, n = load64(sources, i), load64(targets, i)
         h = hash_row(rows, r, k, w)
         s = (h >> 32) & mask
-        while load64(slots, s) != (h & HIGH) | (r + 1):
+        while load32(slots, s) != slot_of(r, h, mask):
             s = (s + 1) & mask
-        store64(slots, s, (h & HIGH) | (n + 1))
+        store32(slots, s, slot_of(n, h, mask))
         for j in range(k):
             store(rows, n * k + j, load(rows, r * k + j, w), w)
         if counts != 0:

@@ -6,7 +6,8 @@ same order. That is what memory in files needs: a page is read and written once 
 # mypy: disable-error-code="no-untyped-def"
 
 from tidelog.kernels.layout import R_ARITY, R_MASK, R_SLOTS, R_WAITING, R_WAITING_N
-from tidelog.kernels.words import LOW, hash_row, kernel, load, load64, store, store64
+from tidelog.kernels.slots import may_name
+from tidelog.kernels.words import hash_row, kernel, load, load32, load64, store, store64
 
 
 @kernel
@@ -44,11 +45,11 @@ def rows_met(D, relation, buffer, start, end, numbers, w):
     for i in range(start, end):
         h = hash_row(buffer, i, k, w)
         s = (h >> 32) & mask
-        v = load64(slots, s)
-        while v != 0 and ((v ^ h) >> 32) != 0:
+        v = load32(slots, s)
+        while v != 0 and not may_name(v, h, mask):
             s = (s + 1) & mask
-            v = load64(slots, s)
-        if v & LOW != 0:
-            store64(numbers, n, (v & LOW) - 1)
+            v = load32(slots, s)
+        if v != 0:
+            store64(numbers, n, (v & mask) - 1)
             n += 1
     return n

@@ -133,6 +133,7 @@ class CostSearch:
         found, block = self.found[selection.shown], selection_words(selection, self.inputs.relations)
         words = block.view(numpy.int64, layout.X_WORDS)
         words[layout.X_SHOWN], words[layout.X_STALE] = found.number, self.stale[selection.shown].number
+        found.fields[layout.R_KEYED] = block.address
         if not self.counted:
             words[layout.X_CANDIDATES] = -1
         return block

@@ -19,6 +19,10 @@ from tidelog.storage.room import Room
 
 _DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
 _ARENA = 512
+_LARGE_ARENA = 1 << 25
+"""Bytes from which on an arena grows in small steps, so that it is packed in time:"""
+_UNUSED = 1 / 8
+"""where free segments take such a part of it, in place of growing."""
 _MANY = 1_000
 """So many first rows are worth a count of their values beforehand,"""
 _SPREAD = 4
@@ -140,7 +144,7 @@ class Index:
     def _begin(self) -> None:
         """Start without entries."""
         self._directory = _DIRECTORY
-        for field in (layout.I_USED, layout.I_TOP, layout.I_DONE):
+        for field in (layout.I_USED, layout.I_TOP, layout.I_DONE, layout.I_UNUSED):
             self._fields[field] = 0
         self._fields[layout.I_FREE] = self._free.address
         self._publish()
@@ -200,14 +204,20 @@ class Index:
         fill(table, self.number, high, least, numbers.address, values, tag)
 
     def grow(self, status: int) -> None:
-        """Make the room that a kernel requested by `status`: the arena or the directory."""
-        from tidelog.kernels.sets import split
+        """Make the room that a kernel requested by `status`: in the arena or in the directory."""
+        from tidelog.kernels.indexes import pack
+        from tidelog.kernels.slots import split
 
-        with Growing(self._catalog, self._arena.size // 2 if status == GROW_ARENA else 8 * self._directory):
+        size = self._arena.size
+        more = size // (2 if size < _LARGE_ARENA else 8) + 4096 if status == GROW_ARENA else 8 * self._directory
+        if status == GROW_ARENA and self._fields[layout.I_UNUSED] >= _UNUSED * self._fields[layout.I_TOP]:
+            pack(self._catalog.table, self.number, self._catalog.tag)
+            return
+        with Growing(self._catalog, more):
             if status == GROW_ARENA:
-                if self._arena.size // self._catalog.dtype.itemsize >= _MOST_WORDS:
+                if size // self._catalog.dtype.itemsize >= _MOST_WORDS:
                     raise MemoryError(_OUTGROWN)
-                self._arena.grow(self._arena.size * 3 // 2 + 4096)
+                self._arena.grow(size + more)
             else:
                 self._slots.grow(16 * self._directory)
                 self._publish()  # It may have moved, and splitting needs memory as well.

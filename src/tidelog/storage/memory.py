@@ -201,6 +201,11 @@ class Block(_Memory):
             file.write(self.address, self.size)
         return file
 
+    @property
+    def in_file(self) -> bool:
+        """True if the block lies in a file."""
+        return self._file is not None
+
     def spill(self) -> None:
         """Move a mapped block into a file. It keeps its address, so that whoever reads it meanwhile does not notice."""
         if self._file is None and self._array is None and self.address and self._room is not None:

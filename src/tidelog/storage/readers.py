@@ -31,7 +31,6 @@ from tidelog.storage.memory import Block, Lease, Pinned
 from tidelog.storage.rows import in_parts, positions
 from tidelog.storage.stored import StoredRelation
 
-_FEWEST_SLOTS = 64
 _REST = 2
 """Seconds that a thread rests for each second of CPU of a read and each thread that reads."""
 _LONGEST = 0.005
@@ -223,17 +222,15 @@ class FrozenRelation(StoredRelation):
 
     def _enter(self) -> None:
         """Make slots, unless there are."""
-        from tidelog.kernels.frozen import enter_rows
+        from tidelog.kernels.sets import enter_rows
 
         if self._slot_count > 1 or not self.rows:
             return
         expect(self.rows)
-        count = _FEWEST_SLOTS
-        while len(self) * 10 > (count - 1) * 7:
-            count *= 2
-        self._slots, self._slot_count = Block(8 * count), count
+        count = self._slots_for(self.rows, len(self))
+        self._slots, self._slot_count = Block(4 * count), count
         self.fields[layout.R_SLOTS], self.fields[layout.R_MASK] = self._slots.address, count - 1
-        enter_rows(self.catalog.table, self.number, self.catalog.tag)
+        enter_rows(self.catalog.table, self.number, 0, count, self.catalog.hashes, self.catalog.tag)
 
     def copy_to(self, catalog: Catalog, counted: bool = False, look: Look = ignore_limits) -> StoredRelation:
         """Return the live rows as a relation of another catalog, without births and indexes. An exception of `look`

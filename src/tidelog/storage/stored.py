@@ -39,7 +39,9 @@ _ROOM = 2 * PORTION
 _NO_SLOTS = Block(8)
 """The slots of a relation without rows: a single one, which is empty. Nobody writes it."""
 _NONE = numpy.empty(0, numpy.int64)
-_MOST_ROWS = 1 << 31
+_MOST_SLOTS = 1 << 31
+_PART_OF_FILE = 1 << 24
+"""Slots in a file that are written at a time, since rows are entered in no order."""
 
 
 class StoredRelation(SharedRows):
@@ -255,19 +257,19 @@ class StoredRelation(SharedRows):
         """Make room for `more` rows and some beside them. So many are `expected` in all, or nearly all of these."""
         spare = min(self.rows, PORTION)
         need, used = self.rows + more + spare, self.fields[layout.R_USED] + more + spare
-        if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
+        slots = self._slots_for(need, used)
+        if need <= self._capacity and slots == self._slot_count:
             return
         expect(self.rows + more - PORTION if expected is None else expected)
         capacity = max(self._capacity, _FIRST_ROOM)
         while capacity < need:
             capacity = capacity * 3 // 2
-        if capacity >= _MOST_ROWS:
+        capacity = min(capacity, slots - 1)
+        if slots > _MOST_SLOTS:
             raise MemoryError("a relation has outgrown the 31 bits of its row numbers")
         marks = sum(4 for field in (layout.R_COUNT, layout.R_BIRTH, layout.R_SUPPORT) if self.fields[field])
-        more = (capacity - self._capacity) * (self.arity * self.catalog.dtype.itemsize + marks)
-        if used * 10 > (self._slot_count - 1) * 7:
-            more += 8 * self._slot_count
-        with Growing(self.catalog, more):
+        row = self.arity * self.catalog.dtype.itemsize + marks
+        with Growing(self.catalog, (capacity - self._capacity) * row + 4 * (slots - self._slot_count)):
             # Each block that has moved is published before anything else can fail; the capacity when all have grown.
             if capacity > self._capacity:
                 self._rows.grow(capacity * self.arity * self.catalog.dtype.itemsize)
@@ -275,27 +277,32 @@ class StoredRelation(SharedRows):
                 self.marks.grow(capacity)
                 self._capacity = capacity
                 self._publish()
-            self._splitting = True
-            try:
-                self._spread(used)
-            finally:
-                self._splitting = False
+            if slots > self._slot_count:
+                self._splitting = True
+                try:
+                    self._spread(slots)
+                finally:
+                    self._splitting = False
 
-    def _spread(self, used: int) -> None:
-        """Make room for so many slots that are not empty."""
-        from tidelog.kernels.sets import split
+    def _slots_for(self, rows: int, used: int) -> int:
+        """Return the number of slots that so many rows need, and so many slots that are not empty."""
+        count = self._slot_count if self._slot_count > 1 else 2 * _FIRST_ROOM
+        while used * 10 > (count - 1) * 7 or rows >= count:
+            count *= 2
+        return count
 
-        if self._slot_count == 1:
-            self._slots.grow(8 * 2 * _FIRST_ROOM)
-            self._slot_count = 2 * _FIRST_ROOM
-            self._publish()
-        while used * 10 > (self._slot_count - 1) * 7:
-            self._slots.grow(16 * self._slot_count)
-            self._publish()
-            if self.fields[layout.R_USED]:  # Without rows all slots are empty.
-                split(self._slots.address, self._slot_count - 1, 2 * self._slot_count - 1)
-            self._slot_count *= 2
-            self._publish()
+    def _spread(self, slots: int) -> None:
+        """Have so many slots, and enter all rows anew. Only the growth of the block may fail."""
+        from tidelog.kernels.sets import enter_rows
+
+        self._slots.grow(4 * slots)
+        self._slots.view(numpy.int32, self._slot_count)[:] = 0
+        self._slot_count = slots
+        self.fields[layout.R_USED] = 0
+        self._publish()
+        part = _PART_OF_FILE if self._slots.in_file else slots
+        for first in range(0, slots, part):
+            enter_rows(self.catalog.table, self.number, first, first + part, self.catalog.hashes, self.catalog.tag)
 
     def index(self, keys: tuple[int, ...]) -> Index:
         """Return the index by these columns, made on its first use; `extend` it before use."""
@@ -371,7 +378,7 @@ class StoredRelation(SharedRows):
         """Remove all rows and entries, without allocating memory."""
         self.journal.end()
         self._rows.clear(_ROOM * self.arity * self.catalog.dtype.itemsize)
-        self._slots.clear(8 * 2 * _ROOM)
+        self._slots.clear(4 * 2 * _ROOM)
         self.marks.clear(_ROOM)
         for index in self.indexes.values():
             index.clear()
@@ -383,7 +390,7 @@ class StoredRelation(SharedRows):
         if self._capacity > _ROOM or self._slot_count > 2 * _ROOM or self.indexes:
             self.forget()
             return
-        self._slots.clear(8 * 2 * _ROOM)
+        self._slots.clear(4 * 2 * _ROOM)
         for field in (layout.R_N, layout.R_USED, layout.R_OLD, layout.R_NEW):
             self.fields[field] = 0
 

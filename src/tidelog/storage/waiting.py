@@ -16,7 +16,7 @@ _TOGETHER = 1 << 6
 """Regions of the slots into which rows are inserted at a time, because their memory has to stay until then,"""
 _MOST, _LEAST = 1 << 16, 1 << 12
 """and as many rows at most; or so many rows of any regions."""
-_SLOTS_OF_PAGE = 9
+_SLOTS_OF_PAGE = 10
 """Bits of the position of a slot within a page."""
 _ROWS_OF_PAGE = 10
 """Bits of the number of a row among those whose marks are in a page."""
@@ -79,7 +79,7 @@ class WaitingRows:
         known = stored.catalog.table, stored.number, self._ordered.address, start, end
         slots_met(*known, self._met.address, stored.catalog.tag)
         for first, last in _pages(self._met.view(numpy.int64, end - start), _SLOTS_OF_PAGE):
-            slots.fetch(8 * first, 8 * last)
+            slots.fetch(4 * first, 4 * last)
         met = rows_met(*known, self._met.address, stored.catalog.tag)
         for first, last in _pages(self._met.view(numpy.int64, met), _ROWS_OF_PAGE):
             for block, width in ((rows, self._width), *((mark, 4) for mark in marks)):
