@@ -107,7 +107,6 @@ def _write(arguments: argparse.Namespace, path: Path, proof: Proof) -> None:
 
 
 def _as_json(found: Proof | Absence | Blame | Removal) -> Any:
-    """Return an explanation as JSON has it."""
     from tidelog.explain.steps import Removal
 
     return [[name, list(row)] for name, row in found.facts] if isinstance(found, Removal) else found.to_dict()

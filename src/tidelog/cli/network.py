@@ -32,7 +32,6 @@ HELP = """\
 
 
 def add_network(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser(
         "network", help="run a located program on processes of this machine", allow_abbrev=False
     )
@@ -108,7 +107,6 @@ def _fact(network: LocalNetwork, text: str) -> tuple[str, tuple[Any, ...]]:
 
 
 def add_node(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser("node", help="run one node of a located program", allow_abbrev=False)
     parser.add_argument(
         "config", nargs="?", type=Path, help="name, program, keys and addresses, as TOML; -: a line of JSON from stdin"

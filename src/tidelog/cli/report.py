@@ -177,7 +177,6 @@ class TerminalBar:
                 self._bar.start()
 
     def end(self) -> None:
-        """Take the bar away."""
         with self._lock:
             bar, self._bar, self._first, self._state = self._bar, None, None, None
             if bar is not None:

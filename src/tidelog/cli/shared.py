@@ -64,7 +64,6 @@ size.__name__ = "size"
 
 
 def add_limits(command: argparse.ArgumentParser) -> None:
-    """Add the options of an epoch to a command."""
     command.add_argument("--timeout", metavar="S", type=positive(float), help="stop after so many seconds")
     command.add_argument("--max-rows", metavar="N", type=positive(int), help="stop when more tuples are derived")
     command.add_argument(
@@ -87,7 +86,6 @@ def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_fact_folder(command: argparse.ArgumentParser) -> None:
-    """Add the option for the folder of facts."""
     command.add_argument(
         "-F",
         "--fact-dir",
@@ -171,7 +169,6 @@ def print_warnings(found: Sequence[Problem]) -> None:
 
 
 def add_functor_file(command: argparse.ArgumentParser) -> None:
-    """Add the option for functions of functors in Python."""
     command.add_argument(
         "--functors", metavar="FILE.py", type=Path, help="a module with functions that `tidelog.functor` marks"
     )

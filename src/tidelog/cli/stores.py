@@ -158,7 +158,6 @@ def add_report(commands: Commands) -> None:
 
 
 def execute_report(arguments: argparse.Namespace) -> int:
-    """Write the page."""
     from tidelog.workbench.console.page import save_page
 
     with open_existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:

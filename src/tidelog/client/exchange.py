@@ -103,7 +103,6 @@ class Exchange:
             raise UsageError(Problem("E0699", message, place=self.address, hint=hint)) from error
 
     def close(self) -> None:
-        """Close all connections."""
         self._client.close()
 
 

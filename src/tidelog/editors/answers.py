@@ -273,7 +273,6 @@ _SYMBOL_KINDS: dict[Sort, SymbolKind] = {
 
 
 def outline(document: ProgramDocument, texts: TextPlaces) -> list[DocumentSymbol]:
-    """Return the outline of a document."""
     found: list[DocumentSymbol] = []
     levels = [found]
     for stretch, begin, around in document.components():

@@ -48,7 +48,6 @@ class ProgramDocument:
         self._names: dict[int, tuple[DraftStretch, list[NameOccurrence]]] = {}
 
     def change(self, text: str) -> None:
-        """Take a new text."""
         self.text = text
         self.draft.change(_plain(text))
         self.__dict__.pop("occurrences", None)

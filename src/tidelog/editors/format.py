@@ -232,7 +232,6 @@ class _Sequence:
         self._depth = depth
 
     def parts(self, items: Sequence[Item]) -> list[Pretty]:
-        """Return the layout of the items."""
         found: list[Pretty] = []
         before: Item | None = None
         i = 0
@@ -270,7 +269,6 @@ class _Sequence:
         return [Fragment(" ")]
 
     def _bracket(self, items: Sequence[Item]) -> Arrangement:
-        """Return the layout of a bracket and its content."""
         opening, closing, inner = items[0], items[-1], items[1:-1]
         if not inner:
             return Arrangement((Fragment(opening.text + closing.text),))

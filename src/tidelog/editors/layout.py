@@ -197,7 +197,6 @@ def without_lines(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def items(text: str) -> list[Item]:
-    """Return the items of a text in order."""
     plain, lines = without_lines(text)
     found: list[tuple[str, int, int]] = [(LINE, *_trim(text, start, end)) for start, end in lines]
     tokens = lexer.tokens(plain)

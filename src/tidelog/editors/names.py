@@ -38,7 +38,6 @@ class NameOccurrence:
 
 
 def names(stretch: DraftStretch) -> list[NameOccurrence]:
-    """Return the names of a stretch in order."""
     return sorted(_names(list(stretch.tokens)), key=lambda each: each.start)
 
 

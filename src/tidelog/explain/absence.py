@@ -44,7 +44,6 @@ class Rivals:
 
     @cached_property
     def selections(self) -> dict[str, Selection]:
-        """The selections of the program, by relation."""
         checked = self.derivations.checked
         return selections_of(checked.relations, checked.rules, checked.subsumptions)
 
@@ -362,7 +361,6 @@ class Missing:
         return (self.text(flat, each, bound) for each in literals if not is_made(each))
 
     def text(self, flat: FlatRule, literal: Literal, bound: Mapping[str, Value]) -> str:
-        """Return a literal with values as text."""
         found = with_values(literal, bound)
         if isinstance(found, Atom) and found.relation in flat.read:
             return f"{found.args[-1]} = autoinc()"

@@ -91,7 +91,6 @@ class OpenTuple:
 
     @property
     def text(self) -> str:
-        """Return the tuple as text."""
         return row_text(self.relation, self.values)
 
 
@@ -139,7 +138,6 @@ class ViewTables:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """The texts of the rules, by their names."""
         return {rule.name: str(rule) for rule in self.program.texts if rule.name is not None}
 
     @cached_property
@@ -152,7 +150,6 @@ class ViewTables:
         return _shape(flat) in self._rule_shapes
 
     def knows(self, name: str) -> bool:
-        """Return True if there is such a relation."""
         return name in self.tables.tables
 
     def shows(self, name: str, values: Row) -> bool:
@@ -269,7 +266,6 @@ def _is_along(step: ProofStep, views: ViewTables) -> bool:
 
 
 def step_rejection(step: ProofStep, reason: str) -> ProofRejected:
-    """Return the error for a step."""
     return ProofRejected(Problem("E0820", f"the proof does not show {step.tuple_text}: {reason}", step.span))
 
 

@@ -197,7 +197,6 @@ class TupleDerivations:
         return relation.removeprefix(ALL)
 
     def values(self, key: Key) -> tuple[Value, ...]:
-        """Return the tuple of a key."""
         decode = self.dictionary.decode
         return tuple(decode(word, kind) for word, kind in zip(key.words, self.kinds(key.relation), strict=True))
 
@@ -229,7 +228,6 @@ class TupleDerivations:
     # --- the views ---------------------------------------------------------------------------------------------------
 
     def holds(self, views: EngineViews, key: Key) -> bool:
-        """Return True if a relation has a tuple."""
         return bool(views.holds(key.relation, rows_of([key]))[0])
 
     def are_asserted(self, views: EngineViews, keys: Sequence[Key]) -> list[bool]:
@@ -352,7 +350,6 @@ class TupleDerivations:
         return self._partial[key]
 
     def group(self, flat: FlatRule, aggregate: Aggregate) -> MemberGroup:
-        """Return the question for the members of an aggregate of a rule."""
         key = flat.number, aggregate
         if key not in self._groups:
             self._groups[key] = group_of(aggregate, flat, self.checked)
@@ -377,7 +374,6 @@ def rows_of(keys: Sequence[Key]) -> Words:
 
 
 def _positions_by_relation(keys: Sequence[Key]) -> dict[str, list[int]]:
-    """Return the positions of keys by relation."""
     found: dict[str, list[int]] = {}
     for i, key in enumerate(keys):
         found.setdefault(key.relation, []).append(i)

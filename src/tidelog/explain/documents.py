@@ -79,7 +79,6 @@ class ExplanationReader:
         return relation, self._values(relation, items)
 
     def facts(self, document: Iterable[Sequence[Any]]) -> Facts:
-        """Return facts."""
         return tuple(map(self._row, document))
 
     def removal(self, document: Iterable[Any]) -> Removal:
@@ -118,7 +117,6 @@ class ExplanationReader:
         )
 
     def _instance(self, document: Mapping[str, Any]) -> tuple[BoundRule | Walk | None, Mapping[str, Kind]]:
-        """Return the instance of a step, and the kinds of its variables."""
         found = document.get("instance")
         if found is None:
             return None, {}

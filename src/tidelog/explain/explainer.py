@@ -295,7 +295,6 @@ class Explainer:
         return ProofSearch(derivations, views, watch), key
 
     def _derivations_for(self, checked: CheckedProgram) -> TupleDerivations:
-        """Return the derivations of a program, with what is known of it."""
         if self._derivations is None or self._derivations.checked is not checked:
             self._derivations = TupleDerivations(checked, self._dictionary)
             self._rivals = Rivals(self._derivations)

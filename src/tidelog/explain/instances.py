@@ -354,7 +354,6 @@ def _only_names(literal: Literal, made: Mapping[str, str]) -> bool:
 
 
 def kinds_of(atom: Atom, checked: CheckedProgram) -> tuple[Kind, ...]:
-    """Return the kinds of the columns of a positive atom."""
     if atom.path is not None:
         return end_kinds(atom.path, checked.relations)
     return tuple(column.kind for column in checked.relations[atom.relation].columns)

@@ -90,12 +90,10 @@ class Condition:
 
 
 def row_itself(relation: str, values: tuple[Value, ...]) -> RowOf:
-    """Return a relation and a tuple."""
     return relation, values
 
 
 def condition_itself(condition: Condition) -> Condition:
-    """Return a condition."""
     return condition
 
 
@@ -357,7 +355,6 @@ def with_values(literal: Literal, bound: Mapping[str, Any], made: Mapping[str, s
 
 
 def term_of(value: Any) -> Term:
-    """Return the term for a value."""
     if value is None:
         return Record(None)
     if isinstance(value, Branch):
@@ -389,11 +386,9 @@ class Wording:
         return relation, values
 
     def row_text(self, relation: str, values: tuple[Value, ...]) -> str:
-        """Return a tuple as text."""
         return row_text(relation, values)
 
     def literal_text(self, literal: Literal) -> str:
-        """Return a literal, with values for its variables, as text."""
         return str(literal)
 
     def rule(self, flat: FlatRule) -> RuleWords:

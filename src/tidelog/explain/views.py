@@ -81,7 +81,6 @@ class EngineViews:
         return stored.marks.births_of(stored.find(rows))
 
     def with_births(self, watch: Watch) -> EngineViews:
-        """Return the same views with births."""
         return self
 
     def closure(self, name: str) -> ClosureShape | None:

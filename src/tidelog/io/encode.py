@@ -346,7 +346,6 @@ def key_positions(relation: RelationType, names: Sequence[str] | None) -> tuple[
 
 
 def with_columns(relation: RelationType, positions: Sequence[int]) -> RelationType:
-    """Return the relation with some of its columns."""
     return RelationType(relation.name, tuple(relation.columns[position] for position in positions))
 
 

@@ -64,7 +64,6 @@ def hints_for_files(relation: RelationType, dictionary: Dictionary) -> Iterator[
 
 
 def _form(column: Column, dictionary: Dictionary) -> str:
-    """Return the form of the values of a column."""
     if column.kind in _FORMS:
         return _FORMS[column.kind]
     type_ = dictionary.types[column.kind]

@@ -37,7 +37,6 @@ class ColumnTypes:
     records: Mapping[Kind, RecordType] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the types as JSON has them."""
         columns = {name: columns_as_json(each) for name, each in self.columns.items()}
         return {"columns": columns, "records": records_as_json(self.records.values())}
 
@@ -49,12 +48,10 @@ class ColumnTypes:
 
 
 def columns_as_json(columns: Iterable[Column]) -> list[dict[str, str]]:
-    """Return columns as JSON has them."""
     return [asdict(column) for column in columns]
 
 
 def records_as_json(records: Iterable[RecordType]) -> list[dict[str, Any]]:
-    """Return record types as JSON has them."""
     found = [asdict(replace(record, span=None)) for record in records]
     return [{key: each[key] for key in ("name", "fields", "branches")} for each in found]
 
@@ -227,7 +224,6 @@ _TOO_DEEP = Complaint("E0411", "the JSON cannot be read: it is nested too deeply
 
 
 def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
-    """Return the words of a JSON file."""
     try:
         rows: Any = json.loads(file_bytes(path, options.encoding))
     except json.JSONDecodeError as error:

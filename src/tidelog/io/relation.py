@@ -477,7 +477,6 @@ def sorted_words(words: Words, columns: Sequence[Column], dictionary: Dictionary
 
 
 def sorted_rows(relation: Relation) -> list[tuple[Value, ...]]:
-    """Return the tuples of a relation, sorted."""
     columns, dictionary = relation.columns, relation.dictionary
     words = sorted_words(relation.words(), columns, dictionary)
     return list(Relation(relation.name, WordRows(columns, dictionary, words)))

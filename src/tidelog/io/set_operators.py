@@ -54,7 +54,6 @@ class SetOperators(ABC):
         return self._of_words(mine[_membership_mask(mine, others)])
 
     def __sub__(self, other: object) -> Self:
-        """Return the tuples that are not in the other."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, _ = self._words_of_both(other)
@@ -92,14 +91,12 @@ class SetOperators(ABC):
         return not strange and len(mine) == len(others) and bool(_membership_mask(mine, others).all())
 
     def __le__(self, other: object) -> bool:
-        """Return True if all tuples are in the other."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, _ = self._words_of_both(other)
         return bool(_membership_mask(mine, others).all())
 
     def __ge__(self, other: object) -> bool:
-        """Return True if all tuples of the other are in this."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, strange = self._words_of_both(other)

@@ -46,7 +46,6 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
 def write_parquet(
     path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary
 ) -> None:
-    """Write a Parquet file."""
     from pyarrow import parquet
 
     parquet.write_table(_table(relation, words, dictionary), path, compression="zstd")
@@ -71,7 +70,6 @@ def read_arrow(path: Path, options: FileOptions, relation: RelationType, diction
 
 
 def write_arrow(path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary) -> None:
-    """Write an Arrow IPC file."""
     import pyarrow as pa
 
     table = _table(relation, words, dictionary)

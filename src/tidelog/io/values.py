@@ -279,7 +279,6 @@ def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Diction
 
 
 def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary, place: Locator) -> Words:
-    """Return the words of the values of one column."""
     words = _quick(values, column.kind, dictionary)
     if words is not None:
         return words

@@ -105,7 +105,6 @@ def _branch_value(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -
 
 @cache
 def branch_class(name: str, fields: tuple[str, ...]) -> type[Branch]:
-    """Return the class of the values of a branch with these names of fields."""
     places = {each: property(itemgetter(i)) for i, each in enumerate(fields) if each.isidentifier()}
     own = {"__slots__": (), "_name": name, "_fields": fields, "__match_args__": fields, "__module__": __name__}
     return type(name, (Branch,), {**places, **own})
@@ -113,7 +112,6 @@ def branch_class(name: str, fields: tuple[str, ...]) -> type[Branch]:
 
 @cache
 def class_of(branch: BranchType) -> type[Branch]:
-    """Return the class of the values of a branch."""
     return branch_class(branch.name, tuple(column.name for column in branch.fields))
 
 

@@ -80,7 +80,6 @@ class _Scope:
     outer: _Scope | None = None
 
     def find(self, name: str) -> tuple[Component, _Scope] | None:
-        """Return the component of this name, with the scope that declares it."""
         scope: _Scope | None = self
         while scope is not None:
             if name in scope.components:

@@ -58,7 +58,6 @@ class SchemeDifference:
 
     @classmethod
     def between(cls, old: Scheme, new: Scheme) -> SchemeDifference:
-        """Return the difference of two schemes."""
         types = _affected_types(_changed_types(old, new), old, new)
         branches = {*old.branches.items(), *new.branches.items()}
         names = {*types, *(f"${name}" for name, type_ in branches if type_ in types)}
@@ -176,7 +175,6 @@ class DraftText:
 
     @property
     def text(self) -> str:
-        """The text."""
         return self._text
 
     @pause_collection()
@@ -375,7 +373,6 @@ def _origin(program: Program) -> tuple[object, ...]:
 
 
 def _identity(component: Component) -> tuple[object, ...]:
-    """Return the identities of the statements of a component."""
     body = component.body
     parts = (component.parents, component.overrides, body.types, body.declarations, body.directives, body.rules)
     own = tuple(id(each) for part in (*parts, body.instances) for each in part)

@@ -77,12 +77,10 @@ Definitions = Mapping[str, tuple[Definition, ...]]
 
 
 def inlined_relations(scheme: Scheme) -> frozenset[str]:
-    """Return the names of the inline relations."""
     return frozenset(name for name, relation in scheme.relations.items() if INLINE in relation.qualifiers)
 
 
 def definitions_of(relations: frozenset[str], rules: Iterable[Rule]) -> Definitions:
-    """Return the rules of inline relations."""
     found: dict[str, list[Definition]] = {name: [] for name in sorted(relations)}
     for rule in rules:
         for head in rule.heads:
@@ -92,7 +90,6 @@ def definitions_of(relations: frozenset[str], rules: Iterable[Rule]) -> Definiti
 
 
 def reads_inline(rule: Rule, relations: frozenset[str]) -> bool:
-    """Return True if a rule derives or reads an inline relation."""
     return bool(relations) and any(each.relation in relations for atom in atoms(whole(rule)) for each in readings(atom))
 
 

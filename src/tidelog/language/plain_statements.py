@@ -28,7 +28,6 @@ def fact(rule: Rule) -> Fact | None:
 
 
 def states_fact(rule: Rule) -> bool:
-    """Return True if a rule states a fact."""
     if rule.body or rule.name is not None or len(rule.heads) != 1 or rule.heads[0].selects:
         return False
     return all(map(is_constant, rule.heads[0].args))
@@ -135,7 +134,6 @@ class _PlainRule:
         return term.kind if type(term) is Constant else None
 
     def with_kind(self, literal: Literal) -> Literal:
-        """Return a literal with its kind."""
         if type(literal) is Comparison:
             return Comparison(literal.op, literal.left, literal.right, self._kind(literal.left), span=literal.span)
         return literal

@@ -236,7 +236,6 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
         self.problems.append(Problem(code, message, span, hint=hint))
 
     def _last_line(self) -> Span:
-        """Return the line of the last directive."""
         token = self.lastdirective
         if token is None:
             return _line(self.sources[self.key], 1)

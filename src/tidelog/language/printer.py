@@ -55,7 +55,6 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0
 
 
 def source_text(node: SyntaxNode) -> str:
-    """Return the source text of any node."""
     match node:
         case Program():
             return "\n".join(map(documented_text, statements_of(node)))

@@ -337,7 +337,6 @@ def _spell_character(code: int) -> str:
 
 
 def _inverse(ranges: Ranges) -> Ranges:
-    """Return the ranges of all other characters."""
     found: Ranges = []
     start = 0
     for low, high in sorted(ranges):

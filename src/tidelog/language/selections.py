@@ -75,7 +75,6 @@ def with_selections(atom: Atom) -> Atom:
 def selections_of(
     relations: Mapping[str, RelationType], rules: Iterable[Rule], subsumptions: Iterable[Rule]
 ) -> dict[str, Selection]:
-    """Return the selections of a checked program, by relation."""
     found = {name: _selection_of_clauses(relation) for name, relation in relations.items() if relation.selections}
     for rule in rules:
         for head in rule.heads:

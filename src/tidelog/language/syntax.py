@@ -462,7 +462,6 @@ class RecordType:
     span: Span | None = _span()
 
     def branch(self, name: str | None) -> BranchType | None:
-        """Return the branch of this name."""
         return next((branch for branch in self.branches if branch.name == name), None)
 
     def parts(self, name: str | None) -> tuple[Column, ...]:

@@ -98,7 +98,6 @@ def variables(nodes: Iterable[Tree], *, aggregates: bool = True) -> tuple[str, .
 
 
 def occurrences(nodes: Iterable[Tree], *, aggregates: bool = True) -> Iterator[Variable]:
-    """Yield the occurrences of variables in the trees."""
     return (node for node in walk(nodes, aggregates=aggregates) if isinstance(node, Variable))
 
 
@@ -185,8 +184,6 @@ def rebuild_term(term: Term, change: Replacement) -> Term:
 
 
 def renaming(names: Mapping[str, str]) -> Replacement:
-    """Return what gives variables other names."""
-
     def change(term: Term) -> Term | None:
         return replace(term, name=names[term.name]) if isinstance(term, Variable) and term.name in names else None
 
@@ -206,7 +203,6 @@ def in_aggregates(body: Callable[[Body], Body]) -> Replacement:
 
 
 def rebuild(literal: Literal, change: Replacement) -> Literal:
-    """Return the literal with each of its terms rebuilt."""
     match literal:
         case Atom():
             return rebuild_atom(literal, change)
@@ -221,7 +217,6 @@ def rebuild(literal: Literal, change: Replacement) -> Literal:
 
 
 def rebuild_atom(atom: Atom, change: Replacement) -> Atom:
-    """Return the atom with each of its arguments rebuilt."""
     return replace(atom, args=tuple([rebuild_term(arg, change) for arg in atom.args]))
 
 
@@ -268,7 +263,6 @@ def rename(rule: Rule, relation: Renaming, type_: Renaming, branch: Renaming) ->
 
 
 def rename_path(path: Path, relation: Renaming) -> Path:
-    """Return the path along relations of other names."""
     match path:
         case Step(relation=name):
             return replace(path, relation=relation(name))

@@ -249,7 +249,6 @@ class Choices:
         return failed | self._derivations.failed
 
     def limit(self, limits: Limits) -> None:
-        """Set other limits from now on."""
         self.options = replace(self.options, limits=limits)
         self._derivations.limits = limits
 

@@ -86,7 +86,6 @@ class Derivations:
         self._functors.begin()
 
     def of(self, head: LocatedTuple) -> Iterable[Derivation]:
-        """Return the instances that derive a tuple."""
         return self._of.get(head, ())
 
     def heads(self) -> Iterable[LocatedTuple]:

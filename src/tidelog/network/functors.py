@@ -152,7 +152,6 @@ class NodeFunctors:
         return number
 
     def knows(self, call: FunctorCall) -> bool:
-        """Return True if there is a result of a call."""
         return call in self._results
 
     def _cached_results(self, call: FunctorCall, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -69,7 +69,6 @@ class Tuples:
         return fact[1] in self._rows.get(fact[0], ())
 
     def rows(self, relation: str) -> list[NodeRow]:
-        """Return all tuples of a relation."""
         return list(self._rows.get(relation, ()))
 
     def relations(self) -> list[str]:

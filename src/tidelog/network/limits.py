@@ -182,7 +182,6 @@ class Meter:
         self._left = steps
 
     def spend(self) -> None:
-        """Count one step."""
         if self._left is not None:
             self._left -= 1
             if self._left < 0:

@@ -96,7 +96,6 @@ class Peer:
         self.held.pop(fact, None)
 
     def waiting_offers(self) -> list[Offer]:
-        """Return the offers that wait for an acknowledgement."""
         return [Offer(o.seq, self.low, o.fact, o.height, o.support, o.dead) for o in self.out.values()]
 
     def note_change(self, message: Noted) -> None:

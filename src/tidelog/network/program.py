@@ -62,7 +62,6 @@ class LocalRule:
 
     @cached_property
     def calls(self) -> tuple[core.Computation, ...]:
-        """Return the calls of functors in Python."""
         return tuple(each for each in self.body if isinstance(each, core.Computation) and each.declared is not None)
 
     @cached_property

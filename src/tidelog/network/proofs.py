@@ -119,7 +119,6 @@ class _Proving:
         return self._add(step)
 
     def _add_walk_step(self, path: PathWalk) -> int:
-        """Add the step of a walk."""
         premises, made = tuple(map(self._number, path.edges)), Walk(path.relation, path.automaton)
         height = self._height(premises)
         return self._add(ProofStep(path.relation, path.ends, "walk", premises=premises, height=height, instance=made))

@@ -329,7 +329,6 @@ class UserRules:
         return next((node for fact, node in basis.absent.items() if matches(fact, atom, bound)), None)
 
     def _is_tuple_of(self, fact: LocatedTuple, atom: Atom, bound: Mapping[str, Any]) -> bool:
-        """Return True if a tuple is the one of an atom."""
         if fact[0] != atom.relation:
             return False
         row = shown_fact(fact, self._program)[1]

@@ -95,11 +95,9 @@ class Rulebook:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the names of the rules in force."""
         return self._assembled.rules
 
     def named_rules(self) -> dict[str, Rule]:
-        """Return the rules in force by name."""
         return {rule.name: rule for rule in self.parsed_program.rules if rule.name is not None}
 
     def is_news(self, change: RuleChange) -> bool:

@@ -94,7 +94,6 @@ class Packet:
 
 
 def encode(packet: Packet) -> bytes:
-    """Return the bytes of a packet."""
     body = [
         FORMAT,
         packet.fingerprint,

@@ -250,7 +250,6 @@ class GraphwiseChange(StoreChange):
         super().__init__(change._changes, change._triples, [], [])
 
     def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
-        """Yield the words of the quads."""
         yield from super().words_in_use()
         for words in self._quads:
             yield QUAD_COLUMNS, words

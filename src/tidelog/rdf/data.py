@@ -101,7 +101,6 @@ class Triples:
     # --- out -----------------------------------------------------------------------------------------------------
 
     def holds(self, subject: str, predicate: str, value: str) -> bool:
-        """Return True if a triple holds."""
         row = (subject,) if predicate == TYPE else (subject, value)
         words = [self.dictionary.find(text, "symbol") for text in row]
         if None in words or subject.startswith(_NO_SUBJECT):
@@ -206,7 +205,6 @@ class Triples:
         return (engine.asserted if asserted else engine.views).get(name)
 
     def _to_triples(self, rows: Words, which: tuple[str, str]) -> Words:
-        """Return rows of a relation as triples."""
         encode = self.dictionary.encode
         words = numpy.empty((len(rows), 3), numpy.int64)
         words[:, 0] = rows[:, 0]

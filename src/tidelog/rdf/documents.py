@@ -99,7 +99,6 @@ class _Depth:
         self._open: list[bool] = []
 
     def start(self, _: str, attributes: dict[str, str]) -> None:
-        """Go into an element."""
         is_term = "Triple" in attributes.values()
         self.terms += is_term
         self._open.append(is_term)
@@ -177,7 +176,6 @@ class Labels:
         return token_hex(_TOKEN) if self._file is None else sha256(self._file).digest()[:_TOKEN].hex()
 
     def new(self) -> str:
-        """Return the next name."""
         self._count += 1
         return f"_:n{self._token}x{self._count}"
 

@@ -220,7 +220,6 @@ class Now:
         self.facts = facts
 
     def wording(self, derivations: TripleDerivations) -> TripleWording:
-        """Return the words in which triples are shown."""
         written = {rule.name: rule for rule in derivations.checked.texts if rule.name is not None}
         return TripleWording(written, derivations, self.prefixes)
 

@@ -145,7 +145,6 @@ def _literal(constant: Constant) -> Constant:
 
 
 def rebuilt(node: Any, change: Any) -> Any:
-    """Return a node with its parts changed."""
     if isinstance(node, tuple):
         return tuple(map(change, node))
     if not is_dataclass(node) or isinstance(node, (type, SourceText)):

@@ -224,7 +224,6 @@ class TripleViews(ViewTables):
         return {name: self._wording.turtle_text(text) for name, text in super().texts.items()}
 
     def knows(self, name: str) -> bool:
-        """Return True if there is such a relation."""
         return name in self._names
 
     def shows(self, name: str, values: Row) -> bool:
@@ -256,7 +255,6 @@ class ProofOfTriples:
         self._internal = {self.derivations.names.properties.get(iri, "") for iri in HIDDEN}
 
     def proof(self, goal: Key, found: Found) -> TripleProof:
-        """Return the proof of a tuple."""
         waiting = [(goal, False)]
         while waiting:
             key, ready = waiting.pop()
@@ -271,7 +269,6 @@ class ProofOfTriples:
         return self._needed_steps(self._numbers[goal])
 
     def _needed_steps(self, goal: int) -> TripleProof:
-        """Return the proof with the steps that its goal needs."""
         needed = {goal}
         for number in range(goal, -1, -1):
             if number in needed:
@@ -343,7 +340,6 @@ class ProofOfTriples:
         return tuple(self._numbers[premise] for premise in chosen.premises)
 
     def _of_program(self, step: TripleStep, chosen: TupleDerivation) -> TripleStep:
-        """Return the step by a rule of a program."""
         flat = chosen.flat
         assert flat is not None
         decode, words = self.derivations.dictionary.decode, zip(flat.variables, chosen.words, strict=True)
@@ -364,7 +360,6 @@ class ProofOfTriples:
         )
 
     def _in_words(self, condition: Condition) -> Condition:
-        """Return a condition in the words of the store."""
         first, text = tuple(map(self.wording.turtle_text, condition.first)), self.wording.turtle_text(condition.text)
         for end, words in ((IS_RESOURCE, " is no literal"), (IS_LITERAL, " is a literal")):
             text = text.removesuffix(end) + words if text.endswith(end) else text
@@ -417,7 +412,6 @@ class ProofOfTriples:
         return members, parts
 
     def _axiom(self, number: int, members: list[str], parts: list[int]) -> int:
-        """Return the step of an axiom with a list."""
         key = ("axiom", number, *parts)
         if key not in self._shown:
             step = self.steps[number]

@@ -133,7 +133,6 @@ class Schema:
         self._facts = self._reduced = SchemaFacts({TYPE: []}, self.classes)
 
     def has(self, triple: Triple) -> bool:
-        """Return True if a triple belongs to the schema."""
         return triple.object in self.classes if triple.predicate == TYPE else triple.predicate in self.properties
 
     def change(self, triples: dict[Triple, None], among: Iterable[Triple] | None = None) -> None:
@@ -160,7 +159,6 @@ class Schema:
             self._asserted[name] = list(dict.fromkeys((*self._axioms[name], *left, *came)))
 
     def facts(self) -> SchemaFacts:
-        """Return all facts of the schema."""
         known, pairs = self._facts, dict[str, list[Pair]]()
         for iri, name in self._names.properties.items():
             if not iri.startswith((GIVEN, _STEP)) and self._is_stale(name, iri in known.pairs):
@@ -253,7 +251,6 @@ def _about_schema(rule: TableRule) -> bool:
 
 
 def new_facts(facts: SchemaFacts, known: SchemaFacts) -> Iterator[Triple]:
-    """Yield the facts that are not known."""
     for predicate, pairs in facts.pairs.items():
         there = set(known.pairs.get(predicate, ()))
         yield from (Triple(subject, predicate, value) for subject, value in pairs if (subject, value) not in there)
@@ -289,7 +286,6 @@ def _size(database: Database, name: str | None) -> int:
 
 
 def _facts(database: Database, names: Names, known: SchemaFacts) -> SchemaFacts:
-    """Return the schema facts in the views."""
     pairs: dict[str, list[Pair]] = {}
     for iri in known.pairs:
         name = names.properties.get(iri)

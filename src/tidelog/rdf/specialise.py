@@ -107,7 +107,6 @@ def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool =
 
 
 def instances_of(rule: TableRule, facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
-    """Yield the instances of one rule."""
     about, rest = _split_binding_atoms(rule)
     for binding, used in matches(about, facts, {}):
         yield from _bind_rule(rest, binding, used * guarded)
@@ -123,7 +122,6 @@ class InstancesOfRule:
         """By the facts about the schema that they are for, or by a pair where each is for one fact."""
 
     def __call__(self, facts: SchemaFacts) -> Iterator[RuleInstance]:
-        """Yield the instances for the facts of a schema."""
         known = self._known
         if len(self._about) == 1:
             (pattern,) = self._about
@@ -139,7 +137,6 @@ class InstancesOfRule:
         return chain.from_iterable(self._known.values())
 
     def _of_pair(self, pattern: Triple, pair: Pair, facts: SchemaFacts) -> tuple[RuleInstance, ...]:
-        """Return the instances for one fact."""
         one = SchemaFacts({pattern.predicate: [pair]}, facts.classes)
         return tuple(each for binding, _ in matches([pattern], one, {}) for each in _bind_rule(self._rest, binding, ()))
 
@@ -152,7 +149,6 @@ def _split_binding_atoms(rule: TableRule) -> tuple[list[Triple], TableRule]:
 
 
 def instances_of_lists(facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
-    """Yield the instances of the rules of lists."""
     for rule, used in list_rules(facts):
         yield from _bind_rule(rule, {}, used * guarded)
 
@@ -251,7 +247,6 @@ def expand_variables(found: Iterable[RuleInstance], properties: Set[str], classe
 
 
 def properties_and_classes(found: Iterable[RuleInstance]) -> tuple[dict[str, None], dict[str, None]]:
-    """Return the properties and classes that instances name."""
     properties: dict[str, None] = {}
     classes: dict[str, None] = {}
     for each in found:

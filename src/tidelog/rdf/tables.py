@@ -71,7 +71,6 @@ class TableRule:
 
 @cache
 def table(name: str) -> tuple[TableRule, ...]:
-    """Return the rules of one of RULE_SETS."""
     rules = list(map(_rule, _lines(name)))
     if name == "axioms":
         for line in _lines("axiomatic"):
@@ -102,7 +101,6 @@ def of_member(name: str) -> Iterator[TableRule]:
 
 
 def is_axiomatic(triple: Triple) -> bool:
-    """Return True for an axiomatic triple."""
     return any(rule.name == "axiom" and rule.head == triple for rule in (*table("axioms"), *of_member(triple.subject)))
 
 

@@ -141,7 +141,6 @@ def _canonical(text: str) -> str:
 
 
 def is_iri(symbol: str) -> bool:
-    """Return True if a term is an IRI."""
     return not symbol.startswith(('"', "_:", NESTED))
 
 
@@ -255,7 +254,6 @@ def too_deep(text: bytes, format: str) -> int | None:
 
 
 def _json_depth(text: bytes) -> int:
-    """Return the depth of a text of JSON."""
     if text.count(b"{") + text.count(b"[") <= DEEPEST:
         return 0
     letters = numpy.frombuffer(_STRINGS.sub(b"", text), numpy.uint8)

@@ -420,7 +420,6 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
             return output.text(self._of_graph(graph_name(graph)), None, format, self._all_prefixes).decode()
 
     def _of_graph(self, graph: str | None) -> Relation:
-        """Return the triples of one graph."""
         if graph == INFERRED:
             return self.inferred()
         rows = self._quads.select_graph(self._triples.match_terms(None, None, None, asserted=True), graph)

@@ -40,7 +40,6 @@ def bad_request(message: str, hint: str) -> RequestError:
 
 
 def document_of(error: TidelogError) -> dict[str, Any]:
-    """Return the problem document of an error."""
     first, *others = (problem.to_dict() for problem in error.problems)
     document: dict[str, Any] = {
         "type": f"urn:tidelog:error:{error.code}",

@@ -116,7 +116,6 @@ class Parameters:
     pairs: tuple[tuple[str, str], ...]
 
     def all(self, name: str) -> list[str]:
-        """Return all values of a parameter."""
         return [value for key, value in self.pairs if key == name]
 
     def one(self, name: str) -> str | None:

@@ -75,7 +75,6 @@ class LimitedProtocol(HttpToolsProtocol):
     # --- what the parser finds -------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Read what has come."""
         self._bytes += len(data)
         super().data_received(data)
         if self._bytes > LARGEST_HEAD and not self.transport.is_closing():
@@ -97,7 +96,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self.pipeline.clear()
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         super().on_message_begin()
         self._is_head = True
 
@@ -116,7 +114,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._requests = [*(each for each in self._requests if not each.response_complete), self.cycle]
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
         self._bytes = 0
         super().on_body(body)
 
@@ -216,7 +213,6 @@ class _EndingServer(uvicorn.Server):
     function for it, `state.end_streams`, if it has such streams."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the server."""
         end: Callable[[], None] | None = getattr(self.config.app.state, "end_streams", None)  # type: ignore[union-attr]
         if end is not None:
             end()

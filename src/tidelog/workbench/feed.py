@@ -97,7 +97,6 @@ class ChangeLog:
             raise UsageError(Problem("E0681", message, place=str(self._folder), hint=hint)) from None
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

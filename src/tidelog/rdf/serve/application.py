@@ -165,7 +165,6 @@ _HEADERS = {
 
 
 def page(request: Request) -> Response:
-    """Return one of the files of the page."""
     file, kind = FILES[request.url.path]
     text = (files("tidelog.rdf.serve") / "page" / file).read_text("utf-8")
     return Response(text, media_type=kind, headers=_HEADERS)

@@ -69,7 +69,6 @@ class ViewFeeds:
             asyncio.get_running_loop().call_later(_KEPT, self._forget, name, found)
 
     def end(self) -> None:
-        """Let all streams end."""
         for each in self._feeds.values():
             each.end()
 

@@ -75,7 +75,6 @@ def triples_response(to_text: Callable[[str], str], format: MediaFormat) -> Resp
 
 
 def headers(format: MediaFormat) -> dict[str, str]:
-    """Return the headers of a response in a format."""
     return {"Content-Type": f"{format.media_type}; charset=utf-8", "Vary": "Accept"}
 
 

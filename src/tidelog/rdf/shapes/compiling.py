@@ -96,7 +96,6 @@ class ShapeCompiler:
         self._counting: dict[str, tuple[str, str, dict[str, None]]] = {}
 
     def text(self) -> str:
-        """Return the program."""
         names = dict.fromkeys((*self._reported, *self._needed))
         for name in names:
             focus, asked = (name in each and name not in self._parents for each in (self._reported, self._needed))
@@ -167,7 +166,6 @@ class ShapeCompiler:
                 self._derive(f"{self._relation_name('fails', name)}(v_this)", *body.literals)
 
     def _shape(self, shape: ParsedShape) -> None:
-        """Add the rules of a shape."""
         name = shape.name
         if name in self._reported:
             self._targets(shape)
@@ -294,12 +292,10 @@ class ShapeCompiler:
         return self._relation_name("fails", name) if self._shapes[name].is_active else ""
 
     def _closed_properties(self, shape: ParsedShape) -> list[str]:
-        """Return the properties of the property shapes of a closed shape."""
         paths = [self._shapes[each].path for each in shape.values("property")]
         return [path.relation for path in paths if isinstance(path, Step)]
 
     def _nodes(self, sort: str, name: str) -> str:
-        """Return the relation of the nodes of a shape."""
         return self._relation_name(sort, self._parents.get(name, name))
 
     def _relation_name(self, sort: str, name: str) -> str:

@@ -112,15 +112,12 @@ class ShapesGraph:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """Return all subjects."""
         return tuple(self._objects)
 
     def predicates(self, subject: str) -> tuple[str, ...]:
-        """Return the predicates of a subject."""
         return tuple(self._objects.get(subject, ()))
 
     def subclasses(self, iri: str) -> set[str]:
-        """Return a class and its subclasses."""
         found = {iri}
         while more := {each for each in self.subjects if found & {*self.objects(each, f"{RDFS}subClassOf")}} - found:
             found |= more
@@ -164,7 +161,6 @@ class ShapesGraph:
         return f"[ sh:path {found[0]} ]" if found else "[ … ]"
 
     def ill_formed(self, shape: str, predicate: str, reason: str, hint: str) -> DataError:
-        """Return the error about a value of a predicate of a shape."""
         message = f"{self._property(predicate)} of the shape {self.describe_term(shape)} {reason}"
         return DataError(Problem("E0674", message, place="<shapes>", hint=hint))
 

@@ -267,7 +267,6 @@ class QueryReader:
         return columns
 
     def _selected_columns(self, name: str, word: str, text: str) -> tuple[str, ...]:
-        """Return the columns of a SELECT."""
         try:
             with query_errors(text, f"sh:{word}"):
                 results = load().Store().query(text)

@@ -74,7 +74,6 @@ class ParsedShape:
     """Whether constraints were passed over, or are no views, so that more nodes may fail than are known to."""
 
     def values(self, parameter: str) -> tuple[str, ...]:
-        """Return the values of a parameter."""
         return tuple(each.value for each in self.constraints if each.parameter == parameter)
 
     def value(self, parameter: str) -> str | None:
@@ -82,7 +81,6 @@ class ParsedShape:
         return next(iter(self.values(parameter)), None)
 
     def holds(self, parameter: str) -> bool:
-        """Return True if a parameter is true."""
         value = self.value(parameter)
         return value is not None and is_true(value)
 
@@ -114,7 +112,6 @@ class _Reader:
         self._is_partial = False
 
     def shape(self) -> ParsedShape:
-        """Return the shape."""
         graph, name = self._graph, self._name
         if name.startswith('"'):
             raise graph.ill_formed(name, "node", "is used as a shape, but is a literal", "name a shape")
@@ -287,7 +284,6 @@ def siblings(name: str, shapes: Mapping[str, ParsedShape]) -> tuple[str, ...]:
 
 
 def links_of(shapes: Mapping[str, ParsedShape]) -> Links:
-    """Return the links of shapes."""
     return {name: tuple(_links(shape, shapes)) for name, shape in shapes.items()}
 
 

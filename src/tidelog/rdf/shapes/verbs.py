@@ -54,7 +54,6 @@ class ValidationResult(NamedTuple):
 
 
 def _messages_of(pairs: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the messages of each shape."""
     found: dict[str, tuple[str, ...]] = {}
     for shape, message in pairs:
         found[str(shape)] = (*found.get(str(shape), ()), str(message))

@@ -197,7 +197,6 @@ class ViewRules:
         self.derive(f"{relation}({args})", body)
 
     def derive(self, head: str, body: ViewBody) -> None:
-        """Add a rule with a head."""
         self._count += 1
         if self._count > self._most:
             raise Unsupported(f"it needs more than {self._most:,} rules")
@@ -227,7 +226,6 @@ class ViewRules:
         return relation
 
     def text(self) -> str:
-        """Return the program."""
         return "\n".join(self._lines) + "\n"
 
 

@@ -133,7 +133,6 @@ NO_SUMS: Sums = (0, (0, 0, 0, 0), Fraction(0), (0, 0, 0))
 
 
 def without_member(sums: Sums, term: str) -> Sums:
-    """Return sums with one member less."""
     return _with_member(sums, term, -1)
 
 
@@ -151,7 +150,6 @@ def _with_member(sums: Sums, term: str, by: int) -> Sums:
 
 
 def total(sums: Sums) -> str:
-    """Return SUM."""
     return _quotient(sums, 1, _INTEGER)
 
 

@@ -208,7 +208,6 @@ class _Groups:
         self.results[of_groups] = [*self.keys, result]
 
     def bodies(self) -> Iterator[ViewBody]:
-        """Yield the bodies of the groups."""
         origin = object()
         for missing in _choices(self.unsure):
             found = _rows_body(self.results, missing, self.unsure, self.resources)

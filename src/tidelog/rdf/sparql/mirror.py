@@ -55,7 +55,6 @@ class Gate:
             return True
 
     def leave(self) -> None:
-        """Share no longer."""
         with self._condition:
             self._sharing -= 1
             self._condition.notify_all()
@@ -148,7 +147,6 @@ class Mirror:
 
     @property
     def is_on_disk(self) -> bool:
-        """Return True if the mirror is in a folder."""
         return isinstance(self.where, Path)
 
     @property

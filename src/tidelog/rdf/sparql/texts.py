@@ -100,7 +100,6 @@ def asks(text: str) -> bool:
 
 
 def is_update(text: str) -> bool:
-    """Return True if a text is an update in SPARQL."""
     rest = after_prologue(words(text))
     return len(rest) > 1 and rest[0].is_keyword(*_OPERATIONS) and not rest[1].is_mark("(")
 

@@ -212,7 +212,6 @@ class UpdateDraft:
         yield from (quad for quad, is_there in self.changes.items() if is_there and quad.graph_name == graph)
 
     def _named_graphs(self) -> list[Any]:
-        """Return the names of the named graphs."""
         new = (quad.graph_name for quad, is_there in self.changes.items() if is_there)
         default = load().DefaultGraph()
         return list(dict.fromkeys([*named_graphs(self._mirror), *(graph for graph in new if graph != default)]))

@@ -299,7 +299,6 @@ def _part_names(node: Any) -> Iterator[str]:
 
 
 def patterns(triples: Any, rules: ViewRules) -> ViewBody:
-    """Return the body of triple patterns."""
     from rdflib import URIRef
     from rdflib.paths import InvPath
 
