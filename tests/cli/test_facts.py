@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.texts import cases_of
 from tidelog.cli.prompt import Session
 from tidelog.errors import TidelogError
 
@@ -125,17 +126,7 @@ def test_the_options_of_earlier_versions_say_what_to_write(folder: Path, tidelog
 
 
 @pytest.mark.parametrize(
-    ("argument", "status", "message"),
-    [
-        ("q", 2, "error[E0603]: expected a fact such as 'edge(1, 2)', or REL=FILE, found 'q'"),
-        ("q=", 2, "or REL=FILE, found 'q='"),
-        ("q(x, 1)", 2, "error[E0673]: `q(x, 1)` is no tuple"),
-        ('q("a")', 1, "error[E0208]"),
-        ('p("a")', 1, "error[E0201]"),
-        ("p=new.csv", 2, "error[E0601]"),
-        ("q(header=true)=new.csv", 1, "error[E0413]: `.input` has no option `header`"),
-        ("q(headers=maybe)=new.csv", 1, "error[E0413]: headers=maybe is neither true nor false"),
-    ],
+    ("argument", "status", "message"), cases_of(__file__, "a wrong argument changes nothing", str, int)
 )
 def test_a_wrong_argument_changes_nothing(folder: Path, tidelog: Run, argument: str, status: int, message: str) -> None:
     (folder / "q.facts").write_text("Lee\t3\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.texts import cases_of, python
 from tidelog.cli.prompt import Session
 from tidelog.errors import UsageError
 
@@ -17,21 +18,7 @@ def hint_of(message: str) -> str:
     return message.partition("  hint: ")[2].splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("columns", "data", "option"),
-    [
-        ("n: symbol, a: number", '"Lee",3\n"O, K",4\n', "rfc4180=true"),
-        ("n: symbol, a: number", '"Lee","3"\n', "rfc4180=true"),
-        ("n: symbol, a: number", 'Lee;3\n"O; K";4\n', 'rfc4180=true, delimiter=";"'),
-        ("n: symbol, a: symbol", '"two\nlines",4\n', "rfc4180=true"),
-        ("n: symbol, a: number", "n,a\nLee,3\n", "headers=true"),
-        ("n: symbol, a: number", "a,n\n3,Lee\n", "headers=true"),
-        ("n: symbol, a: number", "Lee|3\n", 'delimiter="|"'),
-        ("n: symbol, a: number", "Lee 3\n", 'delimiter=" "'),
-        ("n: symbol, a: number", "Jos\xe9\t3\n", 'encoding="latin-1"'),
-        ("n: symbol, a: number", "\xff\xfeL\x00\t\x003\x00\n\x00", 'encoding="utf-16"'),
-    ],
-)
+@pytest.mark.parametrize(("columns", "data", "option"), cases_of(__file__, "hints about texts", str, python))
 def test_hints_about_texts(folder: Path, tidelog: Run, columns: str, data: str, option: str) -> None:
     name = "q.csv" if "," in data or ";" in data else "q.txt"
     (folder / name).write_bytes(data.encode("latin-1"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import cases_of, python
 from tidelog.cli.entry import main
 
 PROGRAM = """.decl link(@x: symbol, y: symbol)
@@ -99,19 +100,7 @@ def test_processes_call_functions(
     assert [line for line in shown.splitlines() if "\t" in line] == ["a\t2", "b\t4"]
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("nodes = [", "the text is not TOML"),
-        ('nodes = ["a"]', "`program` must be a text"),
-        ('program = "reach.dl"\nnodes = []', "different names"),
-        ('program = "reach.dl"\nnodes = ["a", "a"]', "different names"),
-        ('program = "reach.dl"\nnodes = ["a", 1]', "different names"),
-        ('program = "reach.dl"\nnodes = ["a"]\nport = 3', "unknown key `port`"),
-        ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = 3', "facts.link"),
-        ('program = "reach.dl"\nnodes = ["a"]\n[facts]\nlink = [["b", "a"]]', "which is not a node of this network"),
-    ],
-)
+@pytest.mark.parametrize(("text", "wrong"), cases_of(__file__, "a wrong network file", python))
 def test_a_wrong_network_file(network: Path, text: str, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     network.write_text(text)
     assert main(["network", str(network)]) == 2

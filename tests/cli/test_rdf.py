@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.cli.conftest import Run
+from tests.texts import cases_of, python
 from tidelog.rdf import TYPE, connect
 
 PETS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -81,19 +82,7 @@ def test_a_server_over_a_store_keeps_updates(folder: Path, tidelog: Run) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "status"),
-    [
-        (["nowhere.ttl"], "E0410", 1),
-        (["--rules", "nowhere.dl"], "E0110", 1),
-        (["--host", "0.0.0.0"], "E0696", 2),
-        (["--host", "192.0.2.1", "--token", "a"], "E0696", 2),
-        (["--port", "70000"], "E0696", 2),
-        (["--token", "two words"], "E0603", 2),
-        (["--token-file", "nowhere"], "E0650", 2),
-        (["--view", "animals"], "E0603", 2),
-        (["one.tide", "two.tide"], "E0603", 2),
-        (["--view", "animals=nowhere.rq"], "E0650", 2),
-    ],
+    ("arguments", "code", "status"), cases_of(__file__, "wrong arguments are named", python, str, int)
 )
 def test_wrong_arguments_are_named(tidelog: Run, arguments: list[str], code: str, status: int) -> None:
     outcome = tidelog("rdf", "serve", "--port", "0", *arguments)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.texts import cases_of
 
 INCLUDING = '#include "shared.dl"\n.decl b(x: number)\n.output b\nb(LIMIT) :- a(LIMIT).\n'
 ONCE = ".decl a(x: number, y: number)\na(1, 2).\n.decl b(x: number)\n.output b\nb(x) :- a(x, y).\n"
@@ -107,19 +108,7 @@ def test_both_names_of_json(folder: Path, tidelog: Run, option: str) -> None:
     assert tidelog("run", "p.dl").out == "a\t2\n"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        "IO=stdout",
-        "IO=delta",
-        'columns="1:0"',
-        'columns="x"',
-        'delimiter=""',
-        'format="table"',
-        "headers=maybe",
-        "rfc4180=2",
-    ],
-)
+@pytest.mark.parametrize("options", cases_of(__file__, "check refuses what run refuses"))
 def test_check_refuses_what_run_refuses(folder: Path, tidelog: Run, options: str) -> None:
     (folder / "p.dl").write_text(f".decl a(x: number)\n.input a({options})\n.output a\n")
     (folder / "a.facts").write_text("1\n")

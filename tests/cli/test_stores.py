@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.texts import cases_of, python
 
 
 @pytest.fixture
@@ -121,20 +122,7 @@ def test_changes_as_json(store: Path, tidelog: Run) -> None:
     assert document["changes"]["t"] == {"inserted": [], "deleted": [[1, 2], [1, 3], [2, 3]]}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("+ee=more.facts",), "E0601"),
-        (("+e=none.facts",), "E0410"),
-        (("+e=bad.facts",), "bad.facts:2:3: error[E0401]"),
-        (("--remove-rule", "nope"), "E0608"),
-        (("--remove-instance", "nope"), "E0608"),
-        (("--add-rules", "none.dl"), "E0110"),
-        (("+e",), "or REL=FILE, found 'e'"),
-        (("+e(1",), "error[E0603]"),
-        (("-t=",), "usage: tidelog apply STORE"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), cases_of(__file__, "a change that is wrong changes nothing", python))
 def test_a_change_that_is_wrong_changes_nothing(
     store: Path, tidelog: Run, arguments: tuple[str, ...], said: str
 ) -> None:

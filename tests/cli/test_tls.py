@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 import tidelog as library
 from tests.cli.conftest import Run
+from tests.texts import cases_of, python
 from tests.workbench.serving import serving
 from tidelog.client.answers import RemoteRelationChange
 from tidelog.serve.access import ServerCertificate
@@ -102,23 +103,7 @@ def test_files_and_addresses_that_a_client_cannot_use(files: Files, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "message"),
-    [
-        (["--ssl-certfile", "none.pem"], "E0658", "No such file"),
-        (["--ssl-certfile", "{chain}", "--ssl-keyfile", "none.pem"], "E0658", "No such file"),
-        (["--ssl-certfile", "{chain}", "--ssl-keyfile", "{other}"], "E0658", "does not belong to the certificate"),
-        (["--ssl-certfile", "{chain}"], "E0658", "no key in PEM"),
-        (["--ssl-certfile", "{key}", "--ssl-keyfile", "{key}"], "E0658", "no certificate in PEM"),
-        (["--ssl-certfile", "{chain}", "--ssl-keyfile", "{encrypted}"], "E0658", "the key is encrypted"),
-        (
-            ["--ssl-certfile", "{chain}", "--ssl-keyfile", "{encrypted}", "--ssl-password-file", "{key}"],
-            "E0658",
-            "the password does not open the key",
-        ),
-        (["--ssl-certfile", "{damaged}", "--ssl-keyfile", "{key}"], "E0658", "damaged"),
-        (["--ssl-certfile", "{chain}", "--ssl-keyfile", "{key}", "--ssl-password-file", "none"], "E0650", "none"),
-        (["--ssl-keyfile", "{key}"], "E0603", "needs a certificate"),
-    ],
+    ("options", "code", "message"), cases_of(__file__, "a server does not start with files that do not fit", python)
 )
 def test_a_server_does_not_start_with_files_that_do_not_fit(
     tidelog: Run, files: Files, folder: Path, options: list[str], code: str, message: str

@@ -13,6 +13,7 @@ from tests import functions
 from tests.constructs import CONSTRUCTS, EDGE, EDGES, WEIGHT, WEIGHTS, Construct
 from tests.explain.forging import forgeries
 from tests.explain.test_proofs import made
+from tests.texts import cases_of
 from tidelog.explain.checking import ViewTables, check_steps
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import BoundRule, ProofStep
@@ -69,38 +70,7 @@ MORE = (
         "",
     ),
 )
-KINDS = {
-    "rules, recursion": "fact, walk",
-    "several heads, disjunction": "comparison, fact, rule, several heads",
-    "negation": "fact, negation, rule, walk",
-    "facts of derived relations": "fact, rule",
-    "relations without attributes": "comparison, fact, rule",
-    "regular paths": "fact, path, rule, walk",
-    "arithmetic, conversions, `range`": "comparison, computed, fact, rule",
-    "functors and tests on texts": "comparison, computed, fact, rule",
-    "subtypes, `as`": "comparison, fact, rule",
-    "records": "comparison, computed, fact, rule",
-    "algebraic data types": "comparison, computed, fact, rule",
-    "`count`, `sum`, `min`, `max`, `mean`": "aggregate, count, fact, max, mean, min, rule, sum, witness",
-    "`median`, `any`, `collect`, `argmin`, `argmax`": "aggregate, any, argmin, collect, fact, median, rule, witness",
-    "groups that come through the recursion": "aggregate, comparison, fact, min, rule, witness",
-    "witnesses of `min` and `max`": "aggregate, comparison, fact, min, rule",
-    "`eqrel`": "comparison, fact, rule",
-    "`inline`": "comparison, fact, rule",
-    "`min(c)`, `max(c)` in declarations and heads": "comparison, computed, fact, rule",
-    "subsumption": "fact, rule",
-    "`choice-domain`": "choice, fact, rule",
-    "components": "fact, rule, walk",
-    "counters: `autoinc()`, `$`": "counter, fact, negation, rule",
-    "functors in Python": "comparison, computed, fact, rule",
-    "aggregates in Python": "@@plus, aggregate, fact, rule, total",
-    "dominated candidates": "candidate, comparison, computed, fact, rule",
-    "closures with loops, both ways, extended in front": "fact, walk",
-    "paths of several relations": "fact, path, rule, walk",
-    "walks along one edge both ways, and edges of two relations": "fact, path, rule, walk",
-    "alternatives in groups": "aggregate, count, fact, rule",
-    "members with `_` in records": "aggregate, count, fact, max, rule, witness",
-}
+KINDS = dict(cases_of(__file__, "kinds"))
 """The kinds of steps in the proofs of each construct: a new one says here which it has."""
 OF_ITSELF = {
     "a condition less",

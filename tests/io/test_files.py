@@ -31,6 +31,7 @@ from tests.io.samples import (
     dictionary,
     relation,
 )
+from tests.texts import cases_of, python
 from tidelog.errors import DataError
 from tidelog.io import encode, read_facts, size_line, write_view
 from tidelog.language.syntax import RelationType
@@ -83,20 +84,7 @@ def test_every_format_keeps_every_row(rows: list[Any]) -> None:
         assert sorted(map(repr, back)) == sorted(map(repr, rows))
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({}, "e.csv"),
-        ({"compress": True}, "e.csv.gz"),
-        ({"filename": "out.tsv"}, "out.tsv"),
-        ({"filename": "out.csv.gz"}, "out.csv.gz"),
-        ({"IO": "parquet"}, "e.parquet"),
-        ({"filename": "out.parquet"}, "out.parquet"),
-        ({"IO": "arrow"}, "e.arrow"),
-        ({"IO": "json"}, "e.json"),
-        ({"IO": "sqlite", "dbname": "all.db"}, "all.db"),
-    ],
-)
+@pytest.mark.parametrize(("options", "name"), cases_of(__file__, "names of outputs", python))
 def test_names_of_outputs(options: dict[str, str | int | bool], name: str, tmp_path: Path) -> None:
     assert write([(1, 2)], EDGE, tmp_path, **options) == tmp_path / name
     assert read(EDGE, tmp_path, **{**options, "filename": name}) == [(1, 2)]
@@ -190,30 +178,7 @@ def test_json_has_two_layouts_of_records_and_branches(tmp_path: Path) -> None:
         assert read(TERMS, tmp_path, IO="json") == rows
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ('[["$Done"], null]', "column term: error[E0401]: a Term has no branch Done\n  hint: use End, Say, Real, Both"),
-        ('[["$Say", "x"], null]', "column term: error[E0401]: the branch Say has 2 parts, found 1"),
-        (
-            '["$Say(x", null]',
-            "column term: error[E0401]: expected , at character 7 of the value '$Say(x', found the end",
-        ),
-        ('[{"$Real": {"f": 1.5}}, null]', "column term: error[E0401]: the branch Real has 2 parts, found 1"),
-        (
-            '[{"$Real": {"f": 1.5, "v": 2}}, null]',
-            "column term: error[E0401]: the branch Real has the parts f, u, found f, v",
-        ),
-        (
-            '[["$Real", 1.5, -1], null]',
-            "column term: error[E0402]: -1 does not fit an unsigned, in field `u` of `$Real`",
-        ),
-        ("[null, null]", "column term: error[E0403]: expected a Term, found no value (None)"),
-        ('[{"$End": {}, "$Say": {}}, null]', "column term: error[E0401]: expected a Term, found the dict"),
-        ('[["$End"], [["$Dark"], 1]]', "column holder: error[E0401]: a Term has no branch Dark"),
-        ('[["$End"], {"term": ["$End"], "m": 1}]', "column holder: error[E0401]: expected a record of type Holder"),
-    ],
-)
+@pytest.mark.parametrize(("row", "message"), cases_of(__file__, "json without a value is an error", str, python))
 def test_json_without_a_value_is_an_error(row: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(f'[[["$End"], null],\n{row}]')
     with pytest.raises(DataError) as raised:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from tests.io.samples import BRANCHES, FLOATS, NUMBERS, UNSIGNED, decoded, dictionary, relation
+from tests.texts import cases_of, python
 from tidelog.errors import DataError
 from tidelog.io import encode, read_facts, write_view
 from tidelog.io.options import GivenOptions
@@ -96,17 +97,7 @@ def test_every_other_format_reads_back(table: tuple[RelationType, list[Any]], op
 
 @pytest.mark.parametrize(
     ("kinds", "row", "options", "reason"),
-    [
-        ("s", ("two\nlines",), {}, "'two\\nlines' in column c0 contains a line break"),
-        ("ss", ("a", "b\r"), {}, "contains a line break"),
-        ("ss", ("a,b", "c"), {"delimiter": ","}, "'a,b' in column c0 contains the delimiter ','"),
-        ("sss", ("a|", "b", "c"), {"delimiter": "||"}, "'a|' in column c0 contains a part of the delimiter '||'"),
-        ("nn", (1, -2), {"delimiter": "-"}, "'-2' in column c1 contains the delimiter '-'"),
-        ("sn", ("\ufeffa", 1), {}, "contains a byte order mark"),
-        ("srs", ("[a", (1, "x"), "b]"), {}, "'[a' in column c0 contains the bracket of a record"),
-        ("rs", ((1, "a\nb"), "c"), {}, "in column c0 contains a line break"),
-        ("sn", ("a", 1), {"delimiter": "c", "headers": True}, "'c0' in column c0 contains the delimiter"),
-    ],
+    cases_of(__file__, "a row that would not read back is rejected", str, python, python),
 )
 def test_a_row_that_would_not_read_back_is_rejected(
     kinds: str, row: tuple[Any, ...], options: GivenOptions, reason: str, tmp_path: Path

@@ -6,6 +6,7 @@ import pytest
 
 import tidelog
 from tests.suite import evaluate_embedded, evaluate_naive
+from tests.texts import cases_of
 from tidelog.errors import ProgramError
 from tidelog.language import check, read, warnings
 from tidelog.language.syntax import RecordType
@@ -17,21 +18,7 @@ def record(text: str, name: str) -> RecordType:
     return check(read(text)).records[name]
 
 
-@pytest.mark.parametrize(
-    ("written", "printed"),
-    [
-        (".type T = A {}", ".type T = A {}"),
-        (".type T = | A {} | B {x: number}", ".type T = A {} | B { x: number }"),
-        (".type T=A{x:T,y:symbol}|B{}", ".type T = A { x: T, y: symbol } | B {}"),
-        ("r($Nil).", "r($Nil)."),
-        ("r($Nil()).", "r($Nil)."),
-        ("r($ Cons ( 1 , $ Nil ( ) )).", "r($Cons(1, $Nil))."),
-        ("r(x) :- q($a.Nil, x), x = $b.c.Cons(1, [_, $Nil]).", "r(x) :- q($a.Nil, x), x = $b.c.Cons(1, [_, $Nil])."),
-        ("r($_x(?y, a?b)).", "r($_x(?y, a?b))."),
-        (".type T = A? {} | ?B{} | a?B? { x: T }", ".type T = A? {} | ?B {} | a?B? { x: T }"),
-        ("r($A?, $?B()) :- q($a.C?($A?)).", "r($A?, $?B) :- q($a.C?($A?))."),
-    ],
-)
+@pytest.mark.parametrize(("written", "printed"), cases_of(__file__, "the text comes back"))
 def test_the_text_comes_back(written: str, printed: str) -> None:
     assert str(read(written)) == printed
     assert read(printed) == read(written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.texts import cases_of
 from tidelog.errors import ProgramError, locate
 from tidelog.language import check, read, warnings
 from tidelog.language.selections import selections_of
@@ -141,69 +142,12 @@ def test_local_names_of_aggregates_may_repeat() -> None:
     assert second.body == (Atom("s", (Variable("x_2"),)),)
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "n(x) :- x = 1.",
-        "n(x) :- 1 = x.",
-        "n(x) :- y = 1, x = y + 1.",
-        "n(z) :- z = y + 1, y = x, nn(x, _).",
-        "n(x) :- x = range(1, 10).",
-        "n(x) :- x = range(y, 10, 2), n(y).",
-        "n(x) :- x = count : { n(_) }.",
-        "n(x) :- nn(x, y), !nn(y, _), y = 1.",
-        "n(x) :- p([x, _]).",
-        "n(x) :- p(r), r = [x, _].",
-        "n(x) :- p(r), [x, _] = r.",
-        "n(x) :- (n(x), x > 1 ; nn(_, x)).",
-        "n(x) :- (n(y), y > 1 ; nn(_, y)), x = y.",
-        "nn(x, m) :- n(x), m = max y : { nn(x, y) }.",
-        "nn(x, m) :- n(x), m = sum y : { nn(x, z), nn(z, y), y < x }.",
-        "n(m) :- m = sum y : { n(x), y = max z : { nn(x, z) } }.",
-        "nn(x, m) :- n(x), m = sum y : { n(y), y < count : { nn(x, z), z > y } }.",
-        "n(m) :- m = count : { nn(x, x), !n(x) }.",
-        "n(x) :- n(x), x = as(y, number), u(y).",
-        "n(x) :- n(x), nn(x + 1, _).",
-        's(x) :- s(x), x < "m", max(x, "a") = x.',
-        "name(x) :- name(x), s(x).",
-        'name(cat("a", x)) :- s(x).',
-        "name(as(x, Name)) :- s(x).",
-        "s(x) :- (name(x) ; s(x)).",
-        "n(1) :- false.",
-    ],
-)
+@pytest.mark.parametrize("rule", cases_of(__file__, "accepted"))
 def test_accepted(rule: str) -> None:
     assert len(checked(rule).rules) == 1
 
 
-@pytest.mark.parametrize(
-    ("rule", "code"),
-    [
-        ("n(x) :- y = x + 1, n(y).", "E0215"),
-        ("n(x) :- x = y, y = x.", "E0215"),
-        ("n(x) :- 1 = count : { n(x) }.", "E0218"),
-        ("n(m) :- m = count : { nn(x, y) }, m = count : { !n(z), n(_) }.", "E0216"),
-        ("n(x) :- x = range(y, 10).", "E0217"),
-        ("n(x) :- (n(x) ; n(_)).", "E0215"),
-        ("n(1) :- n(_), _ = 1.", "E0219"),
-        ("n(1) :- 2 = sum _ : { n(_) }.", "E0219"),
-        ("n(1) :- s(x), x = sum y : { n(y) }.", "E0211"),
-        ("n(x) :- u(x).", "E0211"),
-        ("n(1.0).", "E0211"),
-        ("n(nil).", "E0211"),
-        ("u(-x) :- u(x).", "E0211"),
-        ("f(x % 2) :- f(x).", "E0211"),
-        ("f(x band 2) :- f(x).", "E0211"),
-        ("n(1) :- p(x), l(x).", "E0211"),
-        ("n(1) :- p(x), p(y), x < y.", "E0211"),
-        ("p(as(1, Pair)).", "E0220"),
-        ("name(x) :- s(x).", "E0212"),
-        ("name(as(x, symbol)) :- s(x).", "E0212"),
-        ("name(x) :- s(y), x = as(y, symbol).", "E0212"),
-        ("s(x + 1) :- s(x).", "E0211"),
-        ("s(x - y) :- s(x), s(y).", "E0211"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "code"), cases_of(__file__, "refused"))
 def test_refused(rule: str, code: str) -> None:
     assert codes(rule) == [code]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.texts import cases_of
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.language.syntax import Fact
@@ -78,24 +79,7 @@ def test_constants_take_the_kinds_of_their_columns() -> None:
     assert all(isinstance(fact, Fact) and fact.span is not None for fact in program.facts)
 
 
-@pytest.mark.parametrize(
-    ("fact", "code"),
-    [
-        ("n(9223372036854775808)", "E0214"),
-        ("n(-9223372036854775809)", "E0214"),
-        ("n(18446744073709551616)", "E0105"),
-        ("u(-1)", "E0214"),
-        ("n(1u)", "E0211"),
-        ("n(1.5)", "E0211"),
-        ('n("1")', "E0211"),
-        ("t(1)", "E0211"),
-        ("r(1)", "E0211"),
-        ("n(1, 2)", "E0208"),
-        ("n()", "E0208"),
-        ("m(1)", "E0201"),
-        ("n(x)", "E0215"),
-    ],
-)
+@pytest.mark.parametrize(("fact", "code"), cases_of(__file__, "facts that do not fit"))
 def test_facts_that_do_not_fit(fact: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:
         check(read(f"{DECLARATIONS}\n{fact}."))

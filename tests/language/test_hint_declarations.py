@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.texts import cases_of
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 
@@ -16,20 +17,7 @@ DECLARED = """\
 .decl knows(p: Person, q: Person)
 .decl rec(r: P)
 """
-CASES = {
-    "path(x, y) :- edge(x, y).": "path(x: symbol, y: number)",
-    'far(z, f) :- edge(x, y), z = y + 1, f = cat(x, "a").': "far(z: number, f: symbol)",
-    "k(p, p, q) :- knows(p, q).": "k(p: Person, x2: Person, q: Person)",
-    'fact(1, "a", 2.5, -1).': "fact(x1: number, x2: symbol, x3: float, x4: number)",
-    "r(p, a) :- rec(p), p = [a, _].": "r(p: P, a: number)",
-    "mine(x2, 5) :- edge(x2, _).": "mine(x2: symbol, x3: number)",
-    "size(m, n) :- m = mean y : edge(_, y), n = count : { rec(_) }.": "size(m: float, n: number)",
-    "edge(x, 3) :- edge(x, y), !missing(x, y, _).": "missing(x: symbol, y: number, x3: …)",
-    "edge(x, 3) :- edge(x, y), (zero(y) ; y = 0).": "zero(y: number)",
-    "mixed(p) :- knows(p, _), edge(p, _).": "mixed(p: symbol)",
-    "loop(x) :- loop(x).": "loop(x: …)",
-    "none() :- edge(_, _).": "none()",
-}
+CASES = dict(cases_of(__file__, "cases"))
 
 
 @pytest.mark.parametrize("rule", CASES)

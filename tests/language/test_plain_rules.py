@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import cases_of
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.language.declarations import Scheme, resolve
@@ -94,20 +95,7 @@ def test_mistakes_in_plain_rules_are_found(text: str, code: str) -> None:
     assert {problem.code for problem in caught.value.problems} == {code}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "h(x), h(y) :- e(x, y).",
-        "h(x) :- e(x, y), !h(y).",
-        "h(x) :- e(x, _).",
-        "h(x) :- e+(x, y).",
-        "h(x) :- e(x, y), x = y.",
-        "n(x) :- n(x), x < 3.",
-        "n(x) :- n(x), x != 3.",
-        "n(x + 1) :- n(x), x != 3u.",
-        "f(1) :- n(_).",
-    ],
-)
+@pytest.mark.parametrize("text", cases_of(__file__, "other rules take all checks"))
 def test_other_rules_take_all_checks(text: str) -> None:
     rule, scheme = of(text)
     assert plain_rule(rule, scheme) is None

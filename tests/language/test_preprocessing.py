@@ -12,6 +12,7 @@ import pytest
 from lark import Token
 
 from tests.depth import cases
+from tests.texts import cases_of, python
 from tidelog.common.source import SourceText
 from tidelog.errors import ProgramError, locate
 from tidelog.language import check, lexer, read
@@ -82,21 +83,7 @@ def test_places_in_included_files_and_behind_macros(tmp_path: Path) -> None:
     assert places == [("one.dl", 2, 7), ("main.dl", 4, 8), ("main.dl", 5, 5)]
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line"),
-    [
-        ('a(1).\n#include "missing.dl"\n', "E0112", 2),
-        ("#include missing\n", "E0111", 1),
-        ("a(1).\n#error no\n", "E0111", 2),
-        ("#if 1\na(1).\n", "E0111", 1),
-        ("#endif\n", "E0111", 1),
-        ("#if (\n#endif\n", "E0111", 1),
-        ("#ifdef\n#endif\n", "E0111", 1),
-        ("#define\n", "E0111", 1),
-        ("#nonsense\n", "E0111", 1),
-        ("#define F(x) x\na(F(1, 2)).\n", "E0111", 2),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "line"), cases_of(__file__, "mistakes", python, str, int))
 def test_mistakes(text: str, code: str, line: int, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ProgramError) as raised:
         read(text)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import cases
+from tests.texts import cases_of
 from tidelog.language import read
 from tidelog.language.counters import COUNTER
 from tidelog.language.functors import TESTS
@@ -265,19 +266,7 @@ def test_words_that_are_names_elsewhere_survive_printing(text: str) -> None:
     assert read(str(program)) == program
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "r: a(x), b(y) :- c(x, _), !d(y), x < y + 1, (e(x); f(y), true).",
-        "a(-1 ^ 2, (-1) ^ 2, -(1), x - (y - z), (x ^ y) ^ z).",
-        'a(sum x * 2 : { p(x), !match("a\\\\.b", x) }, [1, nil], as(x, T), 1u, 1.5).',
-        "a(@x, y) :- b(@x, y).",
-        "a(@(p95(p95(x) : { b(x) }) : { c(y) })).",
-        "a(x, y) :- p+(x, y), q*(x, _), !r?(y, 1), ^p(y, x), ^p+(y, x), <p>(x, y).",
-        "a(x, y) :- <p/q+/^r|s>(x, y), <(p|q)*/^(r/s)>(x, y), <(^p)+?>(x, y).",
-        "a(x) :- x = count : { <p/q>(x, _); !p+(x, x) }.",
-    ],
-)
+@pytest.mark.parametrize("text", cases_of(__file__, "readable text"))
 def test_readable_text(text: str) -> None:
     (rule,) = read(text).rules
     assert str(rule) == text.replace("-1 ^ 2,", "-(1 ^ 2),", 1) or read(str(rule)).rules == (rule,)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.texts import cases_of
 from tidelog.errors import ProgramError, locate
 from tidelog.language import read
 from tidelog.language.reading import read_body
@@ -136,25 +137,7 @@ def test_terms(text: str, expected: Term) -> None:
     assert term(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ("x + y * z", "x + (y * z)"),
-        ("x - y - z", "(x - y) - z"),
-        ("x ^ y ^ z", "x ^ (y ^ z)"),
-        ("-x ^ y", "-(x ^ y)"),
-        ("x ^ -y", "x ^ (-y)"),
-        ("-x * y", "(-x) * y"),
-        ("bnot x band y", "(bnot x) band y"),
-        ("x bshl y + z", "x bshl (y + z)"),
-        ("x band y bshl z", "x band (y bshl z)"),
-        ("x bor y bxor z", "x bor (y bxor z)"),
-        ("x bxor y band z", "x bxor (y band z)"),
-        ("x land y bor z", "x land (y bor z)"),
-        ("x lor y land z", "x lor (y land z)"),
-        ("x lor y lxor z", "x lor (y lxor z)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "same"), cases_of(__file__, "precedence"))
 def test_precedence(text: str, same: str) -> None:
     assert term(text) == term(same)
 

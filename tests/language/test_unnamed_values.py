@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.suite import Views, evaluate_embedded, evaluate_naive, evaluate_seminaive
+from tests.texts import cases_of, python
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 
@@ -12,19 +13,7 @@ PRICES = '.decl p(s: symbol, c: number) p("a", 1). p("b", 1). p("c", 2). .decl r
 
 
 @pytest.mark.parametrize("evaluate", [evaluate_naive, evaluate_seminaive, evaluate_embedded])
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        ("r(s) :- _ = min c : { p(s, c) }.", {"r": {("a",), ("b",)}}),
-        ("r(s) :- max c : { p(s, c) } = _.", {"r": {("c",)}}),
-        ('r("some") :- _ = max c : { p(_, c), c > 1 }.', {"r": {("some",)}}),
-        ('r("none") :- _ = max c : { p(_, c), c > 2 }.', {"r": set()}),
-        ('r("all") :- _ = count : { p(_, 7) }.', {"r": {("all",)}}),
-        ('r(s) :- p(s, _), (_ = mean c : { p(s, c), c > 1 } ; s = "b").', {"r": {("b",), ("c",)}}),
-        ("n(c) :- c = sum d : { p(_, d), _ = count : { p(_, _) } }.", {"n": {(4,)}}),
-        ("n(value_1) :- p(_, value_1), _ = min c : { p(_, c) }.", {"n": {(1,), (2,)}}),
-    ],
-)
+@pytest.mark.parametrize(("rule", "expected"), cases_of(__file__, "they ask if there is one", str, python))
 def test_they_ask_if_there_is_one(evaluate: object, rule: str, expected: Views) -> None:
     found = evaluate(PRICES + rule, {})  # type: ignore[operator]
     assert {name: found[name] for name in expected} == expected

@@ -8,6 +8,7 @@ import pytest
 
 import tidelog
 from tests.network.cases import CASES
+from tests.texts import cases_of, python
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.network import localize
@@ -139,20 +140,7 @@ def test_the_tree_that_sends_least_is_taken() -> None:
     assert rules == ["#r1.s(@z, s) :- link(@s, z).", "out(@s, d) :- #r1.s(@z, s), link(@z, s), out(@z, d)."]
 
 
-@pytest.mark.parametrize(
-    ("expected", "rules"),
-    [
-        ("E0310", "out(@y, x) :- link(x, @y)."),
-        ("E0313", "out(@x, y) :- link(@x, _), link(@y, _)."),
-        ("E0313", "out(@x, y) :- link(@x, y), !link(@z, y), z = cat(y, w), link(@w, _)."),
-        ("E0314", 'out(@x, "y") :- link(@x, _), !link(_, _).'),
-        ("E0315", ".decl known(n: symbol)\nknown(y) :- link(@x, y)."),
-        ("E0311", ".decl weight(@w: float)"),
-        ("E0316", ".decl best(@x: symbol, c: number) min(c)"),
-        ("E0316", ".decl a(@x: symbol, n: number) .decl b(@x: symbol) a(@x, $) :- b(@x)."),
-        ("E0316", ".decl tree(@x: symbol, parent: symbol) choice-domain x"),
-    ],
-)
+@pytest.mark.parametrize(("expected", "rules"), cases_of(__file__, "what cannot be made local", str, python))
 def test_what_cannot_be_made_local(expected: str, rules: str) -> None:
     assert code(rules) == expected
 

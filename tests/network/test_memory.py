@@ -12,6 +12,7 @@ import pytest
 from tests.depth import DEPTH, cases, stride
 from tests.interrupting import attempts
 from tests.network.cases import REACHABILITY
+from tests.texts import cases_of
 from tidelog.errors import LimitError
 from tidelog.network import Node, SimulatedNetwork
 
@@ -24,18 +25,7 @@ STEPS: dict[str, Callable[[Node], object]] = {
 }
 EVERY = {"insert": stride(122), "delete": stride(122), "rules.add": stride(194), "rules.remove": stride(194)}
 """So many bytecodes lie between two places that fail."""
-BEHIND = (
-    "Journal.append",
-    "Journal._report_disk_errors",
-    "Journal._begin",
-    "Node._",
-    "Node.insert",
-    "Node.delete",
-    "Node.change",
-    "Node.tell",
-    "Node._add_rules",
-    "Node._remove_rules",
-)
+BEHIND = tuple(cases_of(__file__, "behind"))
 """What also runs right behind the moment from which on a step lasts."""
 
 

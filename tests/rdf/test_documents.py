@@ -14,25 +14,12 @@ import pyoxigraph
 import pytest
 import rdflib
 
+from tests.texts import cases_of
 from tidelog import DataError, TidelogError
 from tidelog.rdf import Store, connect, literal, term
 from tidelog.rdf.terms import RDF, XSD
 
-LITERALS = [
-    '"5"^^<http://www.w3.org/2001/XMLSchema#integer>',
-    '"+05"^^<http://www.w3.org/2001/XMLSchema#integer>',
-    '"1.50"^^<http://www.w3.org/2001/XMLSchema#decimal>',
-    '"1e3"^^<http://www.w3.org/2001/XMLSchema#double>',
-    '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>',
-    '"2020-02-29T12:00:00.5+02:00"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
-    '"chat"@fr',
-    '"chat"@fr-be',
-    '"plain"',
-    '""',
-    r'"a \"quoted\" \\ word, a\nline and a\ttab"',
-    '"été 😀"',
-    '"anything"^^<http://example.org/mine>',
-]
+LITERALS = cases_of(__file__, "literals")
 
 
 def store_of(text: str, format: str = "turtle") -> Store:

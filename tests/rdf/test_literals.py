@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rdf.stores import EXAMPLE, full, short
+from tests.texts import cases_of, python
 from tidelog.rdf import Store, connect
 from tidelog.rdf.literals import differ, is_outside, value_of
 from tidelog.rdf.terms import OWL, PREFIXES, RDF, RDFS, XSD
@@ -27,26 +28,7 @@ def clashes(store: Store) -> set[tuple[str, ...]]:
     return {tuple(short(each) for each in row if each) for row in found}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (":p a owl:FunctionalProperty . :a :p 1, 2 .", {("dt-diff", "1", "2"), ("dt-diff", "2", "1")}),
-        (':p a owl:FunctionalProperty . :a :p 1, 1.0, "01"^^xsd:byte .', set()),
-        (':p a owl:FunctionalProperty . :a :p "x"^^:unknown, "y"^^:unknown .', set()),
-        (
-            ':C owl:onProperty :p ; owl:maxCardinality 1 . :a a :C ; :p "x", "x"@en .',
-            {("dt-diff", "x", "x@en"), ("dt-diff", "x@en", "x")},
-        ),
-        (":C owl:onProperty :p ; owl:maxCardinality 1 . :a :p 1, 2 .", set()),
-        (
-            ':p rdfs:range xsd:integer . :a :p 1, "x", "7"^^xsd:byte, 1.5 .',
-            {("dt-not-type", "x", "xsd:integer"), ("dt-not-type", "1.5", "xsd:integer")},
-        ),
-        (":p rdfs:range xsd:byte . :a :p 127, 128 .", {("dt-not-type", "128", "xsd:byte")}),
-        (':p rdfs:range rdfs:Literal . :a :p 1, "x"@en .', set()),
-        (":p rdfs:range :Type . :a :p 1 .", set()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), cases_of(__file__, "contradictions of values", str, python))
 def test_contradictions_of_values(text: str, expected: set[tuple[str, ...]]) -> None:
     assert clashes(store_of(text)) == expected
 

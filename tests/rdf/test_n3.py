@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.texts import cases_of, python
 from tidelog import DataError, ProgramError, UsageError
 from tidelog.rdf import Store, connect, literal
 from tidelog.rdf.n3 import test as holds
@@ -19,35 +20,7 @@ PREFIXES = """@prefix : <http://example.org/> . @prefix math: <http://www.w3.org
 DATA = """@prefix : <http://example.org/> . :a :parent :b ; :age 17 ; :name "Ann" .
 :b :parent :c ; :age 41 ; :name "Bob" .
 :c :age 70.5 ; :knows [ :name "Dan" ] ; :items (1 2) . :married a :Symmetric . :b :married :e ."""
-RULES = [
-    ("{ ?x :parent ?y . ?y :parent ?z } => { ?x :grandparent ?z }", ["a grandparent c"]),
-    ("{ ?x :parent [ :parent ?z ] } => { ?x :above ?z . ?z :below ?x }", ["a above c", "c below a"]),
-    ("{ ?x :parent _:y . _:y :age 41 } => { ?x :q :r }", ["a q r"]),
-    ("{ ?x :old true } <= { ?x :age ?a . ?a math:greaterThan 41 }", ["c old true"]),
-    ("@forAll :x, :y . { :x :parent :y } => { :y :child :x }", ["b child a", "c child b"]),
-    ("{ ?p a :Symmetric . ?x ?p ?y } => { ?y ?p ?x }", ["e married b"]),
-    ("{ ?x :name ?n . ?x :age 17 } => { ?n :of ?x . ?x :has ?n }", ["a has Ann"]),
-    (
-        "{ ?x :age ?a . ?x :parent ?y . ?y :age ?b . (?b ?a) math:difference ?d } => { ?x :behind ?d }",
-        ["a behind 24", "b behind 29.5"],
-    ),
-    (
-        "{ ?x :age ?a . (?c 1) math:product ?d . (?a 1 2) math:sum ?c } => { ?x :d ?d }",
-        ["a d 20", "b d 44", "c d 73.5"],
-    ),
-    ("{ ?x :age ?a . (?a 24) math:sum ?b . ?y :age ?b } => { ?x :q ?y }", ["a q b"]),
-    ("{ ?x :age ?a . (?a 1) math:sum 18.0 } => { ?x :q :r }", ["a q r"]),
-    (
-        '{ ?x :name ?n . ?n string:startsWith "A" . (?n "!" "?") string:concatenation ?m } => { ?x :m ?m }',
-        ["a m Ann!?"],
-    ),
-    ('{ ?x :name ?n . (?n "") string:concatenation "Bob" } => { ?x :q :r }', ["b q r"]),
-    ("{ ?x :parent ?y . ?z :parent ?y . ?x log:notEqualTo ?z } => { ?x :sibling ?z }", []),
-    ("{ ?x :parent ?y . ?z log:equalTo ?y } => { ?x :q ?z }", ["a q b", "b q c"]),
-    ("{ ?x :items (?one ?two) } => { ?x :first ?one }", ["c first 1"]),
-    ("{ } => { :a :q :r }", ["a q r"]),
-    ("{ ?x <urn:no> ?y } => { ?y <urn:no> ?x }", []),
-]  # fmt: skip
+RULES = cases_of(__file__, "rules", str, python)
 
 
 def followed(rules: str) -> list[str]:
@@ -106,23 +79,7 @@ def test_rules_follow_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "one", "other", "expected"),
-    [
-        ("math:lessThan", "1", "1.5", 1),
-        ("math:notLessThan", "2", "1.5", 1),
-        ("math:notGreaterThan", "2", "1.5", 0),
-        ("math:notEqualTo", "1", "x", 0),
-        ("string:contains", "hello", "ell", 1),
-        ("string:containsIgnoringCase", "Hello", "hELL", 1),
-        ("string:endsWith", "hello", "lo", 1),
-        ("string:equalIgnoringCase", "Hello", "hellO", 1),
-        ("string:notEqualIgnoringCase", "Hello", "hellO", 0),
-        ("string:greaterThan", "b", "a", 1),
-        ("string:matches", "a1", "^[a-z][0-9]$", 1),
-        ("string:notMatches", "a1", "^b", 1),
-        ("string:matches", "a1", "(", 0),
-        ("string:notMatches", "a1", "(", 0),
-    ],
+    ("name", "one", "other", "expected"), cases_of(__file__, "built ins test two terms", str, str, str, int)
 )
 def test_built_ins_test_two_terms(name: str, one: str, other: str, expected: int) -> None:
     assert holds(name, _literal(one), _literal(other)) == expected
@@ -152,22 +109,7 @@ def _literal(text: str) -> str:
         return literal(Decimal(text)) if "." in text else literal(text)
 
 
-@pytest.mark.parametrize(
-    ("rules", "message"),
-    [
-        ("{ ?x :p ?y } => { ?x :q [ :r ?y ] }", r":2:14: error\[E0678\]: the head has a blank node"),
-        ("{ ?x :p ?y } => { ?x :q ?z }", "?z stands in the head"),
-        ("{ ?x :p ?y } => false", "from triples to triples"),
-        (":a :b :c", "outside of the rules"),
-        ("{ ?x :p ?y . { ?x :q ?y } log:includes { :a :b :c } } => { ?x :q ?y }", "a formula inside"),
-        ("{ ?x :p ?y . (?x ?y) list:append ?z } => { ?x :q ?z }", "built-in list:append is not supported"),
-        ("{ ?x :p ?y . ?x log:notIncludes ?y } => { ?x :q ?y }", "with `!` before an atom"),
-        ("{ ?x :p ?y . (?x ?y ?y) math:quotient ?z } => { ?x :q ?z }", "takes 2 operands, found 3"),
-        ("{ ?x :p ?y } => { ?x math:sum ?y }", "stands in the head"),
-        ('{ ?x :p ?y } => { "x" :q ?y }', "is no triple"),
-        ("{ ?x :p ?y } => { }", "the head is empty"),
-    ],
-)
+@pytest.mark.parametrize(("rules", "message"), cases_of(__file__, "other rules are refused at their place"))
 def test_other_rules_are_refused_at_their_place(rules: str, message: str) -> None:
     text = PREFIXES.replace("\n", " ") + "\n" + rules + " ."
     with pytest.raises(UsageError, match=message.replace("?", r"\?")) as caught:

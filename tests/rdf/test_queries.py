@@ -12,24 +12,12 @@ from tests.depth import cases
 from tests.rdf.random_ontologies import ontology
 from tests.rdf.stores import EXAMPLE, everything, full, insert, short, triples
 from tests.rdf.w3c import Triple
+from tests.texts import cases_of
 from tidelog.rdf import Store, connect
 
 DATA = ":x rdf:type :A; :A rdfs:subClassOf :B; :B rdfs:subClassOf :C; :y rdf:type :D; :x :p :y; :y :p :z"
 NAMES = {"rdf:type": "type", "rdfs:subClassOf": "below", ":p": "p", ":q": "q"}
-PATHS = [
-    "rdf:type/rdfs:subClassOf*",
-    "rdf:type/rdfs:subClassOf+",
-    "rdf:type?",
-    "rdf:type*",
-    "^rdf:type",
-    "^rdf:type/:p",
-    "(:p|rdf:type)+",
-    "(:p|^:p)*/rdf:type",
-    "rdf:type/^rdf:type",
-    "rdfs:subClassOf*",
-    ":p+/rdf:type",
-    ":p?/rdf:type",
-]
+PATHS = cases_of(__file__, "paths")
 
 
 def store_of(facts: set[Triple], rules: str | None = None, program: str = "") -> Store:

@@ -12,6 +12,7 @@ from tests.depth import cases
 from tests.rdf.random_ontologies import ontology, triple
 from tests.rdf.stores import clashes, delete, everything, insert, triples
 from tests.rdf.w3c import closure
+from tests.texts import cases_of
 from tidelog.rdf import connect
 
 _TEXT = (Path(__file__).parent / "rule_tables.txt").read_text(encoding="utf-8")
@@ -38,27 +39,7 @@ NO_CLASHES = {
     ),
 }
 
-CLASHES = {
-    "prp-adp": ":all rdf:type owl:AllDisjointProperties; :all owl:members :l; :l rdf:first :p; :l rdf:rest :m;"
-    ":m rdf:first :o; :m rdf:rest :n; :n rdf:first :q; :n rdf:rest rdf:nil; :x :p :y; :x :q :y",
-    "eq-diff3": ":all rdf:type owl:AllDifferent; :all owl:distinctMembers :l; :l rdf:first :x; :l rdf:rest :m;"
-    ":m rdf:first :x; :m rdf:rest rdf:nil",
-    "cls-nothing2": ":x rdf:type owl:Nothing",
-    "cls-com": ":A owl:complementOf :B; :x rdf:type :A; :x rdf:type :B",
-    "cls-maxc1": ":R owl:maxCardinality 0; :R owl:onProperty :p; :x rdf:type :R; :x :p :y",
-    "cls-maxqc1": ":R owl:maxQualifiedCardinality 0; :R owl:onProperty :p; :R owl:onClass :B; :x rdf:type :R; :x :p :y;"
-    ":y rdf:type :B",
-    "cax-dw": ":A owl:disjointWith :B; :x rdf:type :A; :x rdf:type :B",
-    "cax-adc": ":all rdf:type owl:AllDisjointClasses; :all owl:members :l; :l rdf:first :A; :l rdf:rest :m;"
-    ":m rdf:first :B; :m rdf:rest rdf:nil; :x rdf:type :A; :x rdf:type :B",
-    "prp-irp": ":p rdf:type owl:IrreflexiveProperty; :x :p :x",
-    "prp-asyp": ":p rdf:type owl:AsymmetricProperty; :x :p :y; :y :p :x",
-    "prp-pdw": ":p owl:propertyDisjointWith :q; :x :p :y; :x :q :y",
-    "prp-npa1": ":n owl:sourceIndividual :x; :n owl:assertionProperty :p; :n owl:targetIndividual :y; :x :p :y",
-    "eq-diff1": ":x owl:sameAs :y; :x owl:differentFrom :y",
-    "eq-diff2": ":all rdf:type owl:AllDifferent; :all owl:members :l; :l rdf:first :x; :l rdf:rest :m; :m rdf:first :y;"
-    ":m rdf:rest rdf:nil; :x owl:sameAs :y",
-}
+CLASHES = dict(cases_of(__file__, "clashes"))
 
 
 @pytest.mark.parametrize("case", CASES)

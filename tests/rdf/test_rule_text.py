@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.texts import cases_of, python
 from tidelog import DataError, ProgramError, TidelogError, UsageError
 from tidelog.rdf import TYPE, Store, connect, literal
 from tidelog.rdf.terms import XSD
@@ -67,21 +68,7 @@ def test_terms_in_rules(body: str, expected: set[str]) -> None:
     assert found(body) == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (":age(x, v), xsd:integer(v, n), n > 17", {"ann"}),
-        (":age(x, v), xsd:integer(v, 41)", {"ann"}),
-        (":age(x, v), xsd:integer(v, _)", {"ann", "cid"}),
-        (":age(x, v), xsd:byte(v, n), n = 7", {"bob"}),
-        (":age(x, v), (xsd:integer(v, n); xsd:byte(v, n)), n < 10", {"bob", "cid"}),
-        (":height(x, v), xsd:decimal(v, n), n > 1.5", {"ann"}),
-        (":height(x, v), (xsd:decimal(v, n); xsd:double(v, n)), n < 1.5", {"bob"}),
-        (":age(x, v), !xsd:integer(v, _)", {"bob"}),
-        (":age(x, v), n = 41, !xsd:integer(v, n), xsd:integer(v, _)", {"cid"}),
-        (":height(x, _), 41 = sum n : { :age(x, v), xsd:integer(v, n) }", {"ann"}),
-    ],
-)
+@pytest.mark.parametrize(("body", "expected"), cases_of(__file__, "numbers of literals", str, python))
 def test_numbers_of_literals(body: str, expected: set[str]) -> None:
     assert found(body) == expected
 
@@ -166,24 +153,7 @@ def test_prefixes_are_written_as_in_turtle_or_in_sparql() -> None:
         assert len(store["r"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "place"),
-    [
-        ("r(x) :- foaf:knows(x, _).", "E0661", "<text>:3:9"),
-        ("r(x) :- :knows(x, foaf:ann).", "E0661", "<text>:3:19"),
-        ('r(x) :- :age(x, "5"^^foaf:age).', "E0661", "<text>:3:17"),
-        ("foaf:knows(x, x) :- :knows(x, _).", "E0661", "<text>:3:1"),
-        ("label: foaf:knows(x, x) :- :knows(x, _).", "E0661", "<text>:3:8"),
-        ('r(x) :- :age(x, "five"^^xsd:integer).', "E0462", "<text>:3:17"),
-        ('r(x) :- :name(x, "Ann"@e).', "E0465", "<text>:3:18"),
-        ("@prefix e: <example/> .", "E0461", "<text>:3:13"),
-        (r'r(x) :- :name(x, "\q"@en).', "E0104", "<text>:3:19"),
-        ("r(x) :- :age(x, v), v > 5.", "E0211", "<text>:3:25"),
-        ("r(x) :- :age(x, v), xsd:integer(w, 5).", "E0217", "<text>:3:33"),
-        ("r(x) :- :is-a(x,).", "E0101", "<text>:3:17"),
-        ("r(x) :- :is-a(x, x, x).", "E0208", "<text>:3:9"),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "place"), cases_of(__file__, "mistakes have their place"))
 def test_mistakes_have_their_place(text: str, code: str, place: str) -> None:
     store = people("r(x) :- :Woman(x).")
     with pytest.raises(TidelogError) as caught:

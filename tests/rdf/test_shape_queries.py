@@ -9,6 +9,7 @@ import pytest
 
 import tidelog.rdf.shapes.queries
 from tests.rdf.test_shapes import EXAMPLE, PREFIXES, in_short, shown, violations
+from tests.texts import cases_of, python
 from tidelog import DataError, LimitError, UsageError
 from tidelog.rdf import ShapesWarning, Store, connect
 from tidelog.rdf.shapes.documents import SPARQL
@@ -230,21 +231,7 @@ COMPONENT = """
 
 
 @pytest.mark.parametrize(
-    ("shape", "expected"),
-    [
-        ("sh:targetClass :K ; sh:path :name ; :lang 'en'", ["b name B Lang", "c name C Lang"]),
-        ("sh:targetClass :K ; sh:path :name ; :lang 'en' ; :other 'de'", ["c name C Lang"]),
-        ("sh:targetClass :K ; sh:path :name ; :other 'de'", []),
-        ("sh:targetClass :K ; :least :b", ["c  9 Least"]),
-        ("sh:targetNode 'one', 'three' ; :length 3", ["three  three Short"]),
-        (
-            "sh:targetClass :K ; sh:path :start ; :length 0, 1",
-            ["a start 1 Short", "b start 7 Short", "c start 9 Short"],
-        ),
-        ("sh:targetNode :a, :b ; :same :a", ["b  b Same"]),
-        ("sh:targetNode :a ; sh:path :next ; :same :a", ["a next b Same"]),
-        ("sh:targetNode :a, :b ; :aParameterWithAVeryLongNameIndeed :a", ["b  b Long"]),
-    ],
+    ("shape", "expected"), cases_of(__file__, "components of ones own find their violations", str, python)
 )
 def test_components_of_ones_own_find_their_violations(shape: str, expected: list[str]) -> None:
     store = validated(f"{COMPONENT} :S {shape} .")
@@ -265,35 +252,7 @@ def test_components_without_a_validator_are_passed_over() -> None:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("'SELECT $this { }'", "sh:sparql .* is a literal"),
-        ("[ ]", "needs one sh:select"),
-        ("[ sh:message :text ; sh:select 'SELECT $this { $this ?p 1 }' ]", "has a sh:message that is no text"),
-        ("[ sh:ask 'ASK { }' ]", "needs one sh:select"),
-        ("[ sh:select 'SELECT $this { }', 'SELECT $this { $this ?p ?o }' ]", "needs one sh:select"),
-        ("[ sh:select :query ]", "needs one sh:select"),
-        ("[ sh:select 'SELECT $this { ' ]", "sh:select of the shape <.*/S> cannot be parsed"),
-        ("[ sh:select 'SELECT $this { $this no:prefix 1 }' ]", "cannot be parsed.*prefix"),
-        ("[ sh:select 'ASK { $this ?p ?o }' ]", "does not select .this"),
-        ("[ sh:select 'SELECT ?x { $this ?p ?x }' ]", "does not select .this"),
-        ("[ sh:select 'SELECT $this { $this ?p ?o MINUS { $this ?p 1 } }' ]", "contains MINUS"),
-        ("[ sh:select 'SELECT $this { VALUES ?x { 1 } }' ]", "contains VALUES"),
-        ("[ sh:select 'SELECT $this { SERVICE <http://e/> { $this ?p 1 } }' ]", "contains SERVICE"),
-        ("[ sh:select 'SELECT $this { BIND (1 AS $this) }' ]", "gives a value to .this"),
-        ("[ sh:select 'SELECT (1 AS ?this) { }' ]", "gives a value to .this"),
-        ("[ sh:select 'SELECT $this { $this ?p ?o { SELECT ?x { ?x ?y ?z } } }' ]", "sub-select without .this"),
-        ("[ sh:select 'SELECT $this { { SELECT * { FILTER ($this = 1) } } }' ]", "sub-select without .this"),
-        ("[ sh:select 'SELECT $this { $this $PATH 1 }' ]", "contains .PATH, but the shape has no path"),
-        ("[ sh:prefixes :Q ; sh:select 'SELECT $this { }' ] . :Q sh:declare [ sh:prefix 'a' ]", "needs one sh:prefix"),
-        (
-            """[ sh:prefixes :P, :Q ; sh:select 'SELECT $this { }' ] .
-            :Q sh:declare [ sh:prefix 'e' ; sh:namespace 'http://other/' ]""",
-            "gives the prefix e: two namespaces",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("query", "message"), cases_of(__file__, "ill formed queries are refused", python))
 def test_ill_formed_queries_are_refused(query: str, message: str) -> None:
     with pytest.raises(DataError, match=f"(?s)E0674.*{message}"):
         connect().shapes(f"{PREFIXES} {DECLARED} :S sh:sparql {query} .")

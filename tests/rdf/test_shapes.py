@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.texts import cases_of, python
 from tidelog import DataError, TidelogError, UsageError
 from tidelog.rdf import ShapesWarning, Store, ValidationResult, connect, literal
 from tidelog.rdf.shapes.documents import SH
@@ -110,17 +111,7 @@ TARGETS = [
     ("sh:targetNode :nowhere", ["nowhere"]),
     ("a rdfs:Class", []),
 ]
-PATHS = [
-    ("(:q :p)", "c", "<q>/<p>"),
-    ("[ sh:alternativePath (:q :r) ]", "4 7.5 b", "<q>|<r>"),
-    ("[ sh:inversePath :q ]", "a", "^<q>"),
-    ("[ sh:inversePath (:q :p) ]", "a", "^(<q>/<p>)"),
-    ("[ sh:zeroOrMorePath :q ]", "a b c nowhere", "<q>*"),
-    ("[ sh:oneOrMorePath :q ]", "b", "<q>+"),
-    ("[ sh:zeroOrOnePath [ sh:inversePath :q ] ]", "a b c nowhere", "(^<q>)?"),
-    ("( [ sh:zeroOrMorePath [ sh:alternativePath (:q :p) ] ] :r )", "4 7.5", "(<q>|<p>)*/<r>"),
-    ("[ sh:zeroOrMorePath [ sh:zeroOrMorePath :q ] ]", "a b c nowhere", "(<q>*)*"),
-]
+PATHS = cases_of(__file__, "paths")
 
 
 def validated(shapes: str, data: str = DATA, **options: Any) -> Store:
@@ -185,25 +176,7 @@ def test_a_spelled_path_becomes_its_structure() -> None:
     assert [(each.path, each.value) for each in store.validate()] == [(spelled, "s:w")]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "order"),
-    [
-        ("1^integer", "1.0^decimal", "="),
-        ("1^integer", "1.5E0^double", "<"),
-        ("NaN^double", "1^integer", None),
-        ("10^integer", "9^string", None),
-        ("10^string", "9^string", "<"),
-        ("true^boolean", "false^boolean", ">"),
-        ("2026-01-31^date", "2026-02-01^date", "<"),
-        ("10:00:00Z^time", "11:00:00+02:00^time", ">"),
-        ("2026-01-31T12:00:00^dateTime", "2026-01-31T20:00:00Z^dateTime", None),
-        ("2026-01-31T12:00:00^dateTime", "2026-02-02T12:00:00Z^dateTime", "<"),
-        ("2026-01-31T12:00:00Z^dateTime", "2026-01-31T07:00:00-05:00^dateTimeStamp", "="),
-        ("2026-01-31^date", "2026-01-31T12:00:00^dateTime", None),
-        ("-0005-01-31^date", "2026-01-31^date", None),
-        ("x^NMTOKEN", "soon^date", None),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "order"), cases_of(__file__, "values compare as in sparql", str, str, python))
 def test_values_compare_as_in_sparql(one: str, other: str, order: str | None) -> None:
     terms = [literal(text, XSD + datatype) for text, datatype in (each.split("^") for each in (one, other))]
     assert order_of(*terms) == order
@@ -410,29 +383,7 @@ def test_shapes_beyond_the_core_are_refused(shape: str, message: str) -> None:
         connect().shapes(f"{PREFIXES} :S {shape} .")
 
 
-PASSED_OVER = [
-    ("sh:shape :T", "sh:shape of <.*/S> is unknown.*did you mean sh:node?", "E0674"),
-    ("sh:minCont 1", "sh:minCont of <.*/S> is unknown.*did you mean sh:minCount?", "E0674"),
-    ("a sh:NodeShap", "the type sh:NodeShap of <.*/S> is unknown.*did you mean sh:NodeShape?", "E0674"),
-    ("sh:codeIdentifier 'x'", "sh:codeIdentifier of <.*/S> is unknown.*SHACL 1.0", "E0674"),
-    ("sh:property [ sh:path :r ; sh:singleLine true ]", "singleLine of .* sh:path <.*/r> .*is unknown", "E0674"),
-    ("rdfs:label 'x' . :Sole sh:targetClas :L", "sh:targetClas of <.*/Sole> is unknown", "E0674"),
-    ("sh:flags 'i'", "sh:flags .* says nothing without sh:pattern", "E0674"),
-    ("sh:ignoredProperties (:p)", "sh:ignoredProperties .* says nothing without sh:closed", "E0674"),
-    ("sh:qualifiedValueShapesDisjoint true", "says nothing without sh:qualifiedValueShape", "E0674"),
-    ("sh:qualifiedMinCount 1", "says nothing without sh:qualifiedValueShape", "E0674"),
-    ("sh:qualifiedMaxCount 1", "says nothing without sh:qualifiedValueShape", "E0674"),
-    ("sh:target [ a sh:SPARQLTarget ]", "sh:target of the shape <.*/S> cannot be validated.*advanced", "E0675"),
-    ("sh:js [ ]", "sh:js of the shape <.*/S> cannot be validated.*JavaScript", "E0675"),
-    ("sh:expression [ ]", "sh:expression of the shape <.*/S> cannot be validated.*advanced", "E0675"),
-    ("sh:not :S", "sh:not .*asks for itself through a negation", "E0675"),
-    ("sh:node :T . :T sh:xone (:S)", "sh:xone of the shape <.*/T> .*asks for itself through a negation", "E0675"),
-    (
-        ":most 1 . :C a sh:ConstraintComponent ; sh:parameter [ sh:path :most ]",
-        "/most> of the shape <[^>]*/S> cannot be validated: <[^>]*/C> has no validator",
-        "E0675",
-    ),
-]
+PASSED_OVER = cases_of(__file__, "passed over")
 
 
 @pytest.mark.parametrize(("part", "message", "code"), PASSED_OVER)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
+from tests.texts import cases_of, python
 from tidelog import DataError, LimitError, ProgramError, TidelogError, UsageError
 from tidelog.rdf import TYPE, Store, connect
 
@@ -204,27 +205,7 @@ def test_load_reads_files(tmp_path: Path) -> None:
     assert not store.query("ASK { :half ?p ?o }")
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "place"),
-    [
-        ("INSERT DATA {\n :a :b }", "E0664", "<update>:2:8"),
-        ("INSERT DATA { :a :b :c } ;; CLEAR ALL", "E0664", "<update>:1:"),
-        ("LOAD <file:///x> INTO :g", "E0664", "<update>:1:"),
-        ("INSERT DATA { _:a :b :c } ; INSERT DATA { _:a :b :c }", "E0664", "blank node _:a"),
-        ("DELETE DATA { _:a :b :c }", "E0664", "<update>:1:"),
-        ("SELECT * { ?s ?p ?o }", "E0664", "pass it to `store.query`"),
-        ("INSERT DATA { nope:a :b :c }", "E0664", "<update>:1:15"),
-        ("INSERT DATA { :a :b :c } INSERT DATA { :a :b :d }", "E0664", "<update>:1:26"),
-        ("INSERT DATA { :a :b '\ud800' }", "E0664", "<update>:1:22"),
-        ("@prefix : <http://a/> . :a :b :c .", "E0664", "with `store.insert`"),
-        ("INSERT { ?s :p 1 } WHERE { SERVICE <http://a/> { ?s ?p ?o } }", "E0666", "<update>:1:28"),
-        ("INSERT DATA { :half :done 1 } ; DROP GRAPH :nowhere", "E0669", "http://example.org/nowhere"),
-        ("COPY :nowhere TO :one", "E0669", "http://example.org/nowhere"),
-        ("CREATE GRAPH :one", "E0669", "http://example.org/one"),
-        ("INSERT DATA { GRAPH <urn:tidelog:inferred> { :a :b :c } }", "E0669", "urn:tidelog:inferred"),
-        ("CLEAR GRAPH <urn:tidelog:inferred>", "E0669", "urn:tidelog:inferred"),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "place"), cases_of(__file__, "wrong updates are refused as a whole", python))
 def test_wrong_updates_are_refused_as_a_whole(text: str, code: str, place: str) -> None:
     store = store_of()
     before, seen = quads(store), set(store.query("SELECT * { ?s ?p ?o }"))

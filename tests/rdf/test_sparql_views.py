@@ -9,6 +9,7 @@ import pytest
 
 from tests import depth
 from tests.rdf.random_views import compared
+from tests.texts import cases_of, python
 from tidelog import ProgramError, TidelogError, UsageError
 from tidelog.rdf import Store, connect
 from tidelog.rdf.terms import OWL, RDFS
@@ -18,100 +19,13 @@ SUB_PROPERTY = "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf>"
 TURTLE = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :K rdfs:subClassOf :L .   :a :p :b .   :b :p :c ; a :K ; :age 4 ; :n "Ann"@en, "x\\"y" .
 :c :age 4.5 ; :q :a ; :r :b .   :d :age "x", 7 ; :p :d ."""
-QUERIES = [
-    "SELECT ?x ?y { ?x :p ?y }",
-    "SELECT DISTINCT ?x ?y { ?x :p/:p*|^:q ?y }",
-    "SELECT DISTINCT ?x { ?x :p* :c }",
-    "SELECT DISTINCT ?x { ?x :p?/a :L }",
-    "SELECT DISTINCT ?x ?c { ?x a ?c }",
-    "SELECT DISTINCT ?x ?p { ?x ?p :b }",
-    "SELECT DISTINCT ?x { ?x :p [ :p ?z ] }",
-    "SELECT DISTINCT ?x ?n { ?x :age ?n FILTER(?n > 4) }",
-    "SELECT DISTINCT ?x ?n { ?x :age ?n FILTER(!(4.2 < ?n) || ?n = 7) }",
-    "SELECT DISTINCT ?x { ?x :age ?n FILTER(?n IN (4, 7)) }",
-    "SELECT DISTINCT ?x ?n { ?x :age ?n FILTER(!(?n > 4 && ?n < 7)) }",
-    "SELECT DISTINCT ?x ?n { ?x :age ?n FILTER(!(?n < 4.2 || ?n > 5)) }",
-    "SELECT DISTINCT ?x { ?x :p ?y FILTER(!(?y IN (:b, :c))) }",
-    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(?x != ?y) }",
-    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(sameTerm(?x, ?y)) }",
-    "SELECT DISTINCT ?x { ?x :p ?y FILTER(?y NOT IN (:b, :c)) }",
-    "SELECT DISTINCT ?x ?v { ?x ?p ?v FILTER(isLiteral(?v) && ?x = :b) }",
-    "SELECT DISTINCT ?v { ?x ?p ?v FILTER(!isIRI(?v)) }",
-    'SELECT DISTINCT ?x { ?x :n ?v FILTER(?v = "x\\"y") }',
-    'SELECT DISTINCT ?x { ?x :n "Ann"@en }',
-    "SELECT DISTINCT ?x ?n { { ?x :p :c } UNION { ?x :age ?n } }",
-    "SELECT DISTINCT ?x ?y ?z { ?x :p ?y OPTIONAL { ?y :age ?n . ?y :n ?z FILTER(?n < 5) } }",
-    "SELECT DISTINCT ?x ?n { ?x :p ?y OPTIONAL { ?y :age ?n FILTER(?x != ?y) } FILTER(!BOUND(?n) || ?n < 5) }",
-    "SELECT DISTINCT ?x { ?x :p ?y MINUS { ?x :age ?n } }",
-    "SELECT DISTINCT ?x { ?x :p ?y MINUS { ?u :age ?n } }",
-    "SELECT DISTINCT ?x { ?x :p ?y FILTER NOT EXISTS { ?y :age ?n FILTER(?n < 5 && ?x != ?y) } }",
-    "SELECT DISTINCT ?x { ?x :p ?y FILTER EXISTS { ?x :age ?n } }",
-    "SELECT ?x ?y ?n { ?x :p ?y OPTIONAL { ?y :age ?n FILTER(?n < 5 || ?n < 7) } }",
-    "SELECT ?x (COUNT(?y) AS ?n) (COUNT(DISTINCT ?y) AS ?m) { ?x :p ?y OPTIONAL { ?x :age ?a } } GROUP BY ?x",
-    "SELECT ?x (COUNT(?a) AS ?n) { { ?x :p ?y } UNION { ?y :p ?x } OPTIONAL { ?y :age ?a } } GROUP BY ?x",
-    "SELECT (COUNT(*) AS ?n) (SUM(?a) AS ?s) (AVG(?a) AS ?m) (MIN(?a) AS ?l) (MAX(?a) AS ?h) { ?x :age ?a }",
-    "SELECT ?x (SUM(?a) AS ?s) (AVG(?a) AS ?m) (MAX(?a) AS ?h) { ?x :p ?y . ?y :age ?a } GROUP BY ?x",
-    "SELECT ?a (COUNT(*) AS ?n) { ?x :p ?y OPTIONAL { ?y :age ?a } } GROUP BY ?a HAVING(COUNT(*) < 3 && !BOUND(?a))",
-    "SELECT ?x (SUM(?a * 2) / COUNT(?a) AS ?s) { ?x :age ?a } GROUP BY ?x HAVING(SUM(?a) > 4)",
-    "SELECT DISTINCT ?x ?b ?t { ?x :age ?a BIND(?a - 0.5 AS ?b) BIND(DATATYPE(?b) AS ?t) FILTER(?b > 4) }",
-    "SELECT DISTINCT ?k ?l { ?x :n ?v BIND(STR(?v) AS ?k) BIND(LANG(?v) AS ?l) }",
-    "SELECT ?x ?y ?n { ?x :p ?y { SELECT ?x (COUNT(?z) AS ?n) { ?x :p ?z } GROUP BY ?x } }",
-    "SELECT DISTINCT ?x ?a { ?x :p ?y { SELECT DISTINCT ?y ?a { ?z :p ?y OPTIONAL { ?z :age ?a } } } }",
-    "SELECT DISTINCT ?x ?y { VALUES (?x ?y) { (:a UNDEF) (:b :c) } ?x :p ?y }",
-    "SELECT DISTINCT ?n ?m { ?x :age ?n . ?y :age ?m FILTER(?n > ?m || !(?n != ?m)) }",
-    "SELECT DISTINCT ?x ?w { ?x :p* ?y . ?z :age ?w FILTER(?x = ?w) }",
-    "SELECT DISTINCT ?m ?k { ?x :age ?m . ?y :age ?n BIND(?n + 0 AS ?k) FILTER(?k = ?m) }",
-    "SELECT DISTINCT ?m ?n { ?x :age ?m { SELECT DISTINCT ?n { { ?n :p ?y } UNION { ?y :age ?n } } } FILTER(?n=?m) }",
-    "SELECT DISTINCT ?m { ?x :age ?m { SELECT ?n (COUNT(*) AS ?c) { ?y :age ?n } GROUP BY ?n } FILTER(?n = ?m) }",
-    "SELECT DISTINCT ?m { ?x :age ?m VALUES ?n { :a 4 } FILTER(?n = ?m) }",
-    "SELECT DISTINCT ?x ?w { ?y ^:p/:age ?x . ?z :age ?w FILTER(?w != ?y) }",
-    "SELECT DISTINCT ?x ?n { ?x :n ?n OPTIONAL { ?x :age ?a } FILTER(STRLEN(?n) > ?a || LANG(?n) = 'en') }",
-]
+QUERIES = cases_of(__file__, "queries")
 VALUES = f"""PREFIX : <{EXAMPLE}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 :s :v "Ann", "Ann"@en, "ann"@en-GB, "", 5, 5.5, 7, true, :b, [], "x"^^:own, "NaN"^^xsd:double, "2020"^^xsd:gYear,
     "2020-01-01"^^xsd:date, "2020-05-01"^^xsd:date, "2020-01-01T00:00:00Z"^^xsd:dateTime ;
     :w "Ann", 5, :b, "y"^^:own, "2020-03-01"^^xsd:date ."""
-FILTERS = [
-    "STRSTARTS(?v, 'A')", "!STRSTARTS(?v, 'A')", "STRENDS(STR(?v), 'b')", "CONTAINS(LCASE(STR(?v)), 'nn')",
-    "REGEX(?v, '^a', 'i')", "!REGEX(STR(?v), 'n')", "REGEX(?v, STR(?w))", "REGEX(?v, '(')", "LANG(?v) != ''",
-    "LANGMATCHES(LANG(?v), 'en')", "!LANGMATCHES(LANG(?v), 'de')", "DATATYPE(?v) IN (xsd:date, xsd:gYear)",
-    "DATATYPE(?v) != xsd:date", "?v < '2020-03-01'^^xsd:date", "!(?v < '2020-03-01'^^xsd:date)", "?v = true", "?v != 5",
-    "!(?v < 6)", "?v = ?w", "?v != ?w", "?v <= ?w", "!(?v < ?w)", "?v IN (?w, 7)", "?v IN (5, 'Ann', :b, true)",
-    "?v NOT IN (5, 'Ann', :b)", "isNumeric(?v)", "STRLEN(STR(?v)) = 3", "YEAR(?v) = 2020", "?v", "!?v", "?v && ?w > 4",
-    "?v + 1 > 5", "-?v < 0", "?v > 'A'", "3 < ?v", "LANG(?unbound) = ''", "?v < 'INF'^^xsd:double",
-    "?v < 9223372036854775808", "STRBEFORE(STR(?v), 'n') = 'A'",
-]  # fmt: skip
-REFUSED = [
-    ("SELECT ?x ?y { ?x :p ?y FILTER (false) }", "a filter is a constant"),
-    ("SELECT ?x ?y { ?x :p ?y OPTIONAL { ?y :q ?x FILTER (0) } }", "a filter is a constant"),
-    ("SELECT ?x (COUNT(*) AS ?n) { ?x :p/:p ?y } GROUP BY ?x", "COUNT(DISTINCT"),
-    ("SELECT (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x", "write SELECT DISTINCT"),
-    ("SELECT ?x (GROUP_CONCAT(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", "GROUP_CONCAT"),
-    ("SELECT ?x (SAMPLE(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", "write MIN or MAX"),
-    ("SELECT DISTINCT ?x { ?x :p ?y { SELECT ?y { ?y :p ?z } LIMIT 1 } }", "LIMIT"),
-    ("SELECT DISTINCT ?x { ?x :p ?y } LIMIT 1", "LIMIT"),
-    ("SELECT DISTINCT ?x { ?x :p ?y } ORDER BY ?x", "ORDER BY"),
-    ("SELECT DISTINCT ?x { GRAPH ?g { ?x :p+ ?y } }", "in GRAPH"),
-    ("SELECT DISTINCT ?x FROM :g { ?x :p+ ?y }", "under FROM"),
-    ("SELECT DISTINCT ?x { GRAPH ?g { ?x :p ?y MINUS { ?x :q ?z } } }", "name the graph"),
-    ("SELECT DISTINCT ?g { GRAPH ?g { } }", "without a triple pattern"),
-    ("SELECT DISTINCT ?x { ?x :p ?y BIND(CONCAT(STR(?y), 'a') AS ?z) }", "CONCAT"),
-    ("SELECT DISTINCT ?x { ?x !:p ?y }", "negated property set"),
-    ("SELECT DISTINCT ?x { ?x :p ?y MINUS { ?x :p ?z OPTIONAL { ?z :q ?y } } }", "without a value"),
-    ("SELECT ?x { ?x :p ?y }", "write SELECT DISTINCT"),
-    ("SELECT DISTINCT ?x { ?x :n ?y FILTER(REPLACE(?y, 'a', 'b') = ?y) }", "REPLACE"),
-    ("SELECT DISTINCT ?x { ?x :n ?y FILTER(REGEX(?y, 'a', ?y)) }", "the flags of REGEX"),
-    ("SELECT DISTINCT ?x { ?x <urn:a>/<urn:b> ?y }", "IRIs with //"),
-    ("SELECT DISTINCT ?x { ?x :p <<( :a :b :c )>> }", "rdflib cannot read this"),
-    ("ASK { ?x :p ?y }", "a view is a SELECT"),
-    ("SELECT DISTINCT ?g { GRAPH ?g { ?x :p ?y VALUES ?x { :a } } }", "a sub-select or VALUES"),
-    ("SELECT DISTINCT ?1 { ?1 :p ?y }", "?1 cannot name a column"),
-    ("DESCRIBE :a", "a view is a SELECT or CONSTRUCT"),
-    ("CONSTRUCT { ?x :q [ :r ?y ] } WHERE { ?x :p ?y }", "blank node"),
-    ("CONSTRUCT { ?x ?q ?y } WHERE { ?x :p ?y ; ?q ?z }", "IRIs as predicates"),
-    ("CONSTRUCT { ?x <urn:q> ?y } WHERE { ?x :p ?y }", "IRIs with //"),
-    ("CONSTRUCT { ?x :q ?y } WHERE { ?x :p ?y } LIMIT 1", "LIMIT"),
-]
+FILTERS = cases_of(__file__, "filters")
+REFUSED = cases_of(__file__, "refused")
 
 
 def store_of(text: str = TURTLE) -> Store:
@@ -184,18 +98,7 @@ def test_groups_have_the_values_of_sparql() -> None:
     store.check()
 
 
-ABOUT_LITERALS = {
-    "?x a :B": {"c"},
-    "?x a ?y": {"c B"},
-    "?x :ageOf ?y": {"c a"},
-    "?x ?z ?y FILTER(?z = :ageOf)": {"c a ageOf"},
-    "?y ^:ageOf ?x": {"c a"},
-    "?y ^a ?x": {"c B"},
-    "?x :age/a ?y": {"a B"},
-    "?x :age/:ageOf ?y": {"a a"},
-    "?x :ageOf+ ?y": {"c a"},
-    "?x (a|:ageOf) ?y": {"c a", "c B"},
-}
+ABOUT_LITERALS = dict(cases_of(__file__, "about literals", str, python))
 
 
 @pytest.mark.parametrize("pattern", ABOUT_LITERALS)
@@ -283,19 +186,7 @@ def test_a_view_sees_all_graphs() -> None:
     assert len(store["pairs"]) == 1
 
 
-GRAPHS = [
-    "SELECT ?x ?y { GRAPH :g { ?x :p ?y } }",
-    "SELECT ?g ?x ?y { GRAPH ?g { ?x :p ?y } }",
-    "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?x ?p ?y } } GROUP BY ?g",
-    "SELECT DISTINCT ?g ?x ?z { GRAPH ?g { ?x :p ?y OPTIONAL { ?y :p ?z } FILTER(?x != ?y) } }",
-    "SELECT DISTINCT ?g ?x { GRAPH ?g { ?x :p ?y FILTER NOT EXISTS { ?y :q ?z } } }",
-    "SELECT DISTINCT ?x { ?x :q ?y GRAPH :g { ?y ^:p ?x } }",
-    "SELECT DISTINCT ?x { GRAPH :g { ?x :p ?y MINUS { ?x :q ?z } } }",
-    "SELECT ?x ?y FROM :g FROM :h { ?x :p ?y }",
-    "SELECT DISTINCT ?x ?y ?g FROM :g FROM NAMED :h { ?x :p ?y GRAPH ?g { ?y :p ?z } FILTER(?g = :h) }",
-    "SELECT DISTINCT ?x FROM NAMED :h { GRAPH :g { ?x :p ?y } }",
-    "SELECT DISTINCT ?x FROM NAMED :h { ?x :p ?y }",
-]
+GRAPHS = cases_of(__file__, "graphs")
 
 
 def test_views_of_graphs_equal_queries_after_random_changes() -> None:

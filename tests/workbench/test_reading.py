@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.texts import cases_of
 from tests.workbench.serving import Server, serving
 from tidelog.io import read_facts
 from tidelog.io.options import GivenOptions
@@ -109,22 +110,7 @@ def test_queries_are_bodies_of_rules_with_parameters(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "code"),
-    [
-        ("/v1/relations/nope", 404, "E0601"),
-        ("/v1/relations/path?limit=-1", 400, "E0692"),
-        ("/v1/relations/path?limit=1&limit=2", 400, "E0692"),
-        ("/v1/relations/path?filter[z]=1", 400, "E0692"),
-        ("/v1/relations/path?filter[x]=one", 400, "E0692"),
-        ("/v1/relations/path?filter[x]=99999999999999999999", 400, "E0105"),
-        ("/v1/relations/mixed?filter[p]=[1", 400, "E0692"),
-        ("/v1/relations/path?order=z", 400, "E0692"),
-        ("/v1/relations/path?asserted=maybe", 400, "E0692"),
-        ("/v1/relations/path?sort=x", 400, "E0692"),
-        ("/v1/relations/path?cursor=nope", 410, "E0697"),
-        ("/v1/nothing", 404, "E0692"),
-        ("/v1/relations/..%2F..%2Fetc%2Fpasswd", 404, "E0692"),
-    ],
+    ("path", "status", "code"), cases_of(__file__, "a wrong address is a problem document", str, int)
 )
 def test_a_wrong_address_is_a_problem_document(server: Server, path: str, status: int, code: str) -> None:
     answer = server.send("GET", path)
