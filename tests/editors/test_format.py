@@ -11,6 +11,7 @@ import pytest
 
 from tests.depth import cases
 from tests.generate import generate
+from tests.texts import section
 from tidelog.editors.format import format_program
 from tidelog.errors import ProgramError
 from tidelog.language import lexer, read
@@ -18,83 +19,9 @@ from tidelog.language import lexer, read
 PROGRAMS = sorted(Path(__file__).parents[1].glob("**/*.dl"))
 COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//[^\n]*|/\*(?s:.*?)\*/)')
 
-EVERYTHING = """\
-/** Who may enter. */
-.decl entry(person:symbol, //< as in the staff list
-            room: symbol) /* tail */ brie
-@[owner = "security"]
-.decl   alarm( @room:symbol )   choice-domain room
+EVERYTHING = section(__file__, "everything")
 
-
-
-.type T = Nil {} | Cons { head: number, tail: T } | Another_very_long_branch { first: number, second: number } | C {}
-.type P=[a:number,b:T]
-.comp Graph<A,B>:Base<A>{
-.override path
-/// edges
-.decl edge(x:A,y:B) inline
-}
-r1: a(x),b(y) :- /* why */ c(x)   // first
-     , d(y,-3)   // second
-     ; x=1-(-y) ,
-     // own
-     !e(x) .  // end
-a(x) <= a(y) :- x<y.
-.plan 0:(2,1)
-.functor f(x:number,symbol):symbol stateful
-s(n) :- n = sum x*2 : b(x), m = argmax(x,y):{q(x,y)}, min(x,y)=3, z = @@f x : 3, { b(x) }, bnot x = lnot(y).
-p(x):-<a.b/^c+|d*>(x,_),^e?(x,x),p(@f(x),[1,nil],$Cons(1,$Nil)).
-.output a,b(IO=file,filename="a")
-.pragma "legacy"   "b"
-#define TWO \\
-  2
-a(1). a(2) /* x */ .  a(TWO). // t
-.init g=Graph<symbol,number>"""
-
-LAID_OUT = """\
-/** Who may enter. */
-.decl entry(
-    person: symbol,  //< as in the staff list
-    room: symbol
-) /* tail */ brie
-@[owner = "security"]
-.decl alarm(@room: symbol) choice-domain room
-
-.type T = Nil {}
-    | Cons { head: number, tail: T }
-    | Another_very_long_branch { first: number, second: number }
-    | C {}
-.type P = [a: number, b: T]
-.comp Graph<A, B> : Base<A> {
-    .override path
-    /// edges
-    .decl edge(x: A, y: B) inline
-}
-r1: a(x), b(y) :-
-    /* why */ c(x),  // first
-    d(y, -3) ;  // second
-    x = 1 - (-y),
-    // own
-    !e(x).  // end
-a(x) <= a(y) :- x < y.
-.plan 0: (2, 1)
-.functor f(x: number, symbol): symbol stateful
-s(n) :-
-    n = sum x * 2 : b(x),
-    m = argmax(x, y) : { q(x, y) },
-    min(x, y) = 3,
-    z = @@f x : 3, { b(x) },
-    bnot x = lnot(y).
-p(x) :- <a.b/^c+|d*>(x, _), ^e?(x, x), p(@f(x), [1, nil], $Cons(1, $Nil)).
-.output a, b(IO=file, filename="a")
-.pragma "legacy" "b"
-#define TWO \\
-  2
-a(1).
-a(2) /* x */.
-a(TWO).  // t
-.init g = Graph<symbol, number>
-"""
+LAID_OUT = f"{section(__file__, 'laid out')}\n"
 
 
 def comments(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from tests.explain.test_proofs import FACTS, PROGRAM
 from tests.explain.test_random_proofs import small
 from tests.generate import Row
 from tests.suite import FIRST_SEED, evaluate_naive
+from tests.texts import goldens, python
 
 
 @pytest.fixture
@@ -87,35 +88,7 @@ def test_a_trial_that_fails_changes_nothing(db: tidelog.Database) -> None:
 
 # --- why not ---------------------------------------------------------------------------------------------------------
 
-ABSENCES: dict[tuple[str, tuple[object, ...]], str] = {
-    ("ok", ("zz", 3)): """\
-ok("zz", 3) does not hold: no rule derives it
-  [many at <text>:16:1]
-    holds: 0 = count : { e("zz", _) }
-    fails: 3 = 0 + 1""",
-    ("e", ("a", "d")): """\
-e("a", "d") does not hold: it is not asserted
-  near: e("c", "d"), e("a", "b"), e("a", "c")""",
-    ("d", ("c", 8)): """\
-d("c", 8) does not hold: no rule derives it, and d("c", 7) would be preferred
-  [way at <text>:18:1]
-    holds: w("a", "c", 9)
-    holds: d("a", 0)
-    fails: 8 = 0 + 9 (for 2 bindings, the first one shown)""",
-    ("r", ("d", "b")): """\
-r("d", "b") does not hold: no rule derives it
-  [direct at <text>:14:1]
-    fails: !blocked("d")
-  [step at <text>:15:1]
-    holds: "d" != "b"
-    fails: r("d", y)
-  [step at <text>:15:1]
-    fails: blocked("b")""",
-    ("far", ("d", "zz")): """\
-far("d", "zz") does not hold: no rule derives it
-  [r3 at <text>:19:1]
-    fails: <e+/^e>("d", "zz")""",
-}
+ABSENCES = {python(goal): text for goal, text in goldens(__file__, "absences")}
 
 
 @pytest.mark.parametrize("goal", ABSENCES, ids=lambda goal: goal[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidelog
+from tests.texts import goldens, python
 from tidelog.explain.steps import Condition
 from tidelog.explain.views import EngineViews
 
@@ -35,41 +36,7 @@ choice: k(x, y) :- w(x, y, _).
 count: c(x, n) :- w(x, _, 1), n = count : { t(x, _) }.
 """
 ROWS = [("a", "b", 4), ("a", "c", 1), ("b", "d", 3), ("c", "d", 9), ("c", "b", 1), ("d", "a", 3)]
-PROOFS: dict[tuple[str, tuple[object, ...]], str] = {
-    ("best", ("a", 4)): """\
-best("a", 4)   [best at <text>:16:1]
-├─ w("a", "c", 1)   [fact]
-└─ 4 = min n : { t("a", n), n > 2 }   [3 members: t("a", 4), t("a", 11), t("a", 14)]
-   └─ t("a", 4)   [base at <text>:14:1]
-      └─ w("a", "b", 4)   [fact]""",
-    ("top", ("a", 14)): """\
-top("a", 14)   [top at <text>:17:1]
-├─ w("a", "c", 1)   [fact]
-└─ 14 = max n : { t("a", n) }   [4 members: t("a", 1), t("a", 4), t("a", 11), …]
-   └─ t("a", 14)   [more at <text>:15:1]
-      ├─ t("a", 4)   [base at <text>:14:1]
-      │  └─ w("a", "b", 4)   [fact]
-      └─ 4 < 5""",
-    ("near", ("a", "c")): """\
-near("a", "c")   [near at <text>:18:1]
-├─ w("a", "c", 1)   [fact]
-└─ "c" = argmin(z, n) : { w("a", z, n) }   [2 members: w("a", "b", 4), w("a", "c", 1)]
-   └─ w("a", "c", 1)   [fact]""",
-    ("cheapest", ("a", "c")): """\
-cheapest("a", "c")   [cheapest at <text>:20:1]
-├─ w("a", "c", 1)   [fact]
-├─ w("a", "c", 1)   [fact]
-└─ 1 = min n : { w("a", y, n) }   [2 members: w("a", "b", 4), w("a", "c", 1)]""",
-    ("two", ("a", "b")): """\
-two("a", "b")   [two at <text>:22:1]
-├─ w("a", "c", 1)   [fact]
-├─ w("c", "b", 1)   [fact]
-├─ 1 < 2
-└─ 1 < 2""",
-    ("k", ("a", "b")): """\
-k("a", "b")   [choice at <text>:24:1, chosen before k("a", "c")]
-└─ w("a", "b", 4)   [fact]""",
-}
+PROOFS = {python(goal): text for goal, text in goldens(__file__, "proofs")}
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.texts import goldens, python
 from tidelog.cli.entry import main
 
 DISTANCES = """
@@ -50,96 +51,6 @@ way: d(y, c + 1) :- d(x, c), e(x, y).
 """
 """Rules that are not monotone: they read all candidates."""
 
-ABSENCES: dict[str, tuple[str, tuple[str, tuple[object, ...]], str]] = {
-    "min": (
-        DISTANCES,
-        ("d", ("c", 9)),
-        """\
-d("c", 9) does not hold: it is derived, but d("c", 3) is preferred
-  [source at <text>:5:1]
-    the head of the rule does not fit
-  [way at <text>:6:1]
-    holds: e("a", "c", 9)
-    holds: d("a", 0)
-    derives it""",
-    ),
-    "below a tuple that is dominated": (
-        DISTANCES,
-        ("d", ("c", 7)),
-        """\
-d("c", 7) does not hold: no rule derives it, and d("c", 3) would be preferred
-  [source at <text>:5:1]
-    the head of the rule does not fit
-  [way at <text>:6:1]
-    holds: e("a", "c", 9)
-    holds: d("a", 0)
-    fails: 7 = 0 + 9 (for 2 bindings, the first one shown)""",
-    ),
-    "better than what is derived": (
-        DISTANCES,
-        ("d", ("c", 2)),
-        """\
-d("c", 2) does not hold: no rule derives it
-  [source at <text>:5:1]
-    the head of the rule does not fit
-  [way at <text>:6:1]
-    holds: e("a", "c", 9)
-    holds: d("a", 0)
-    fails: 2 = 0 + 9 (for 2 bindings, the first one shown)""",
-    ),
-    "max": (
-        GREATEST,
-        ("m", ("a", 3)),
-        """\
-m("a", 3) does not hold: it is derived, but m("a", 5) is preferred
-  [take at <text>:5:1]
-    holds: s("a", 3)
-    derives it""",
-    ),
-    "asserted": (
-        ASSERTED,
-        ("m", ("a", 1)),
-        """\
-m("a", 1) does not hold: it is asserted, but m("a", 5) is preferred
-  near: m("a", 5)""",
-    ),
-    "subsumption": (
-        FRONT,
-        ("best", ("c", 5, 6)),
-        """\
-best("c", 5, 6) does not hold: it is derived, but best("a", 5, 5) is preferred
-  [all at <text>:5:1]
-    holds: offer("c", 5, 6)
-    derives it""",
-    ),
-    "choice": (
-        TREE,
-        ("tree", (4, 3)),
-        """\
-tree(4, 3) does not hold: it is derived, but tree(4, 2) is preferred
-  [root at <text>:5:1]
-    the head of the rule does not fit
-  [grow at <text>:6:1]
-    holds: e(3, 4)
-    holds: tree(3, 1)
-    derives it""",
-    ),
-    "all candidates are read": (
-        FULL,
-        ("d", (3, 4)),
-        """\
-d(3, 4) does not hold: it is derived, but d(3, 2) is preferred
-  [far at <text>:6:1]
-    holds: e(2, 3)
-    holds: d(2, 1)
-    fails: 4 = 1 - 5 (for 4 bindings, the first one shown)
-  [way at <text>:7:1]
-    holds: e(2, 3)
-    holds: d(2, 3)
-    derives it""",
-    ),
-}
-
 
 def loaded(text: str) -> tidelog.Database:
     db = tidelog.connect()
@@ -148,11 +59,10 @@ def loaded(text: str) -> tidelog.Database:
     return db
 
 
-@pytest.mark.parametrize("case", ABSENCES)
-def test_a_dominated_tuple_names_the_one_that_beats_it(case: str) -> None:
-    text, goal, expected = ABSENCES[case]
-    absence = loaded(text).why_not(*goal)
-    assert str(absence) == expected
+@pytest.mark.parametrize(("case", "expected"), goldens(__file__, "absences"))
+def test_a_dominated_tuple_names_the_one_that_beats_it(case: str, expected: str) -> None:
+    _, program, relation, values = python(case)
+    assert str(loaded(globals()[program]).why_not(relation, values)) == expected
 
 
 def test_json_has_the_better_tuple_and_the_rule_that_derives_the_other() -> None:

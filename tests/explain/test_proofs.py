@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.texts import goldens, python
 from tidelog.explain.steps import ProofStep
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -67,46 +68,7 @@ def made(order: int = 0) -> tidelog.Database:
     return db
 
 
-PROOFS = {
-    ("e", ("a", "b")): 'e("a", "b")   [fact]',
-    ("closed", ("a", "d")): """\
-closed("a", "d")   [a walk of 2 steps]
-├─ e("a", "c")   [fact]
-└─ e("c", "d")   [fact]""",
-    ("r", ("a", "d")): """\
-r("a", "d")   [step at <text>:15:1]
-├─ r("a", "c")   [direct at <text>:14:1]
-│  ├─ e("a", "c")   [fact]
-│  └─ !blocked("a")
-├─ r("c", "d")   [direct at <text>:14:1]
-│  ├─ e("c", "d")   [fact]
-│  └─ !blocked("c")
-└─ "a" != "d\"""",
-    ("ok", ("a", 3)): """\
-ok("a", 3)   [many at <text>:16:1]
-├─ e("a", "b")   [fact]
-├─ 2 = count : { e("a", _) }   [2 members: e("a", "b"), e("a", "c")]
-└─ 2 > 0""",
-    ("d", ("c", 7)): """\
-d("c", 7)   [way at <text>:18:1]
-├─ d("b", 3)   [way at <text>:18:1]
-│  ├─ d("a", 0)   [fact]
-│  └─ w("a", "b", 3)   [fact]
-└─ w("b", "c", 4)   [fact]""",
-    ("far", ("a", "a")): """\
-far("a", "a")   [r3 at <text>:19:1]
-└─ <e+/^e>("a", "a")   [a walk of 2 steps]
-   ├─ e("a", "b")   [fact]
-   └─ e("a", "b")   [fact]""",
-    ("l", ((3, None),)): """\
-l([3, nil])   [longer at <text>:21:1]
-├─ l(nil)   [fact]
-├─ ok("a", 3)   [many at <text>:16:1]
-│  ├─ e("a", "b")   [fact]
-│  ├─ 2 = count : { e("a", _) }   [2 members: e("a", "b"), e("a", "c")]
-│  └─ 2 > 0
-└─ nil = nil""",
-}
+PROOFS = {python(goal): text for goal, text in goldens(__file__, "proofs")}
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
