@@ -13,6 +13,11 @@ python = ast.literal_eval
 """The kind of values that stand as Python writes them."""
 
 
+def listed(text: str) -> list[str]:
+    """The kind of texts with commas between them; `none` are no texts."""
+    return [] if text == "none" else text.split(", ")
+
+
 @cache
 def _sections(file: Path) -> dict[str, str]:
     parts = re.split(r"(?:^|\n+)== (.*)\n", file.read_text(encoding="utf-8").rstrip("\n"))

@@ -9,7 +9,7 @@ import pytest
 
 import tidelog.rdf.shapes.queries
 from tests.rdf.test_shapes import EXAMPLE, PREFIXES, in_short, shown, violations
-from tests.texts import cases_of, python
+from tests.texts import cases_of, listed, python
 from tidelog import DataError, LimitError, UsageError
 from tidelog.rdf import ShapesWarning, Store, connect
 from tidelog.rdf.shapes.documents import SPARQL
@@ -19,31 +19,9 @@ DATA = """
 :c a :K ; :start 9 ; :name "C" ; :next [ :start 2 ; :end 1 ] .   :d a :M ; :start 7 .
 """
 DECLARED = ':P sh:declare [ sh:prefix "e" ; sh:namespace "http://example.org/"^^xsd:anyURI ] .'
-QUERIES = [
-    # views
-    ("$this e:next $this", ["b  b SPARQL"], True),
-    ("$this e:next ?value FILTER (?value = $this)", ["b  b SPARQL"], True),
-    ("$this e:next ?value FILTER NOT EXISTS { ?value a e:K }", ["c  _ SPARQL"], True),
-    ("$this e:start ?value FILTER (?value > 8)", ["c  9 SPARQL"], True),
-    ("FILTER ($this = e:a)", ["a  a SPARQL"], True),
-    ("{ FILTER ($this = e:c) } UNION { FILTER ($this = e:a) }", ["a  a SPARQL", "c  c SPARQL"], True),
-    ("{ { FILTER ($this = e:a) } FILTER bound($this) }", ["a  a SPARQL"], True),
-    ("BIND ($this AS ?that) FILTER (?that = e:a)", ["a  a SPARQL"], True),
-    ("OPTIONAL { $this e:end ?x FILTER ($this != e:a) } FILTER (!bound(?x))", ["a  a SPARQL", "c  c SPARQL"], True),
-    ("$this e:next/e:next ?value", ["a  b SPARQL", "b  b SPARQL"], True),
-    ("{ SELECT $this (COUNT(?x) AS ?n) { ?x e:next $this } GROUP BY $this } FILTER (?n > 1)", ["b  b SPARQL"], True),
-    ("?value e:start 7 FILTER ($this = e:b && ?value != $this)", ["b  d SPARQL"], True),
-    ("$this e:name ?value FILTER (!langMatches(lang(?value), 'en'))", ["b  B SPARQL", "c  C SPARQL"], True),
-    ("$this e:start ?s ; e:end ?value FILTER (?s > ?value)", ["b  5 SPARQL"], True),
-    ("$this e:name ?value FILTER regex(?value, '^[AC]$')", ["a  A SPARQL", "c  C SPARQL"], True),
-    ("BIND ($this AS ?that) FILTER (strends(str(?that), 'a'))", ["a  a SPARQL"], True),
-    ("OPTIONAL { $this e:end ?x FILTER (strlen(str($this)) > 9) } FILTER (!bound(?x))", ["c  c SPARQL"], True),
-    # evaluated at each validation
-    ("{ FILTER (false) } UNION { FILTER ($this = e:a) }", ["a  a SPARQL"], False),
-    ("$this e:name ?value FILTER (concat(?value, '') = 'C')", ["c  C SPARQL"], False),
-    ("$this e:next ?value FILTER (?value = $this && NOW() > ?never)", [], False),
-    ("{ SELECT $this ?value { $this e:start ?value } LIMIT 1 } FILTER (?value > 7)", ["c  9 SPARQL"], False),
-]  # fmt: skip
+VIEWS = cases_of(__file__, "queries that are views", str, listed)
+OTHERS = cases_of(__file__, "queries that are evaluated at each validation", str, listed)
+QUERIES = [*((*case, True) for case in VIEWS), *((*case, False) for case in OTHERS)]
 
 
 def selecting(where: str, columns: str = "$this ?value") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.texts import cases_of, python
+from tests.texts import cases_of, listed, python
 from tidelog import DataError, TidelogError, UsageError
 from tidelog.rdf import ShapesWarning, Store, ValidationResult, connect, literal
 from tidelog.rdf.shapes.documents import SH
@@ -24,93 +24,8 @@ DATA = """
 :K rdfs:subClassOf :L .   :a a :K ; :p :b, "x", 5 ; :q :b ; :n "en"@en, "gb"@en-gb, "other"@en .
 :b a :L ; :p :c ; :r 4, 7.5 ; :s 5 ; :n "de"@de .   :c :p [ :p :a ] ; :d "2026-01-31"^^xsd:date, "soon"^^xsd:date .
 """
-COMPONENTS = [
-    ("sh:targetNode :a ; sh:path :p ; sh:class :L", ["a p 5 Class", "a p x Class"]),
-    ("sh:targetNode :b ; sh:path :p ; sh:class :L", ["b p c Class"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:datatype xsd:integer", ["a p b Datatype", "a p x Datatype"]),
-    ("sh:targetNode :c ; sh:path :d ; sh:datatype xsd:date", ["c d soon Datatype"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:nodeKind sh:IRIOrLiteral", []),
-    ("sh:targetNode :a ; sh:path :p ; sh:nodeKind sh:Literal", ["a p b NodeKind"]),
-    ("sh:targetNode :c ; sh:path :p ; sh:nodeKind sh:IRIOrLiteral", ["c p _ NodeKind"]),
-    ("sh:targetNode :a, :b ; sh:path :q ; sh:minCount 1", ["b q  MinCount"]),
-    ("sh:targetNode :a, :b ; sh:path :p ; sh:minCount 2", ["b p  MinCount"]),
-    ("sh:targetNode :a, :b ; sh:path :p ; sh:maxCount 2", ["a p  MaxCount"]),
-    ("sh:targetNode :a, :b ; sh:path :q ; sh:maxCount 0", ["a q  MaxCount"]),
-    ("sh:targetNode :b ; sh:path :r ; sh:minExclusive 4", ["b r 4 MinExclusive"]),
-    ("sh:targetNode :b ; sh:path :r ; sh:minInclusive 4.5", ["b r 4 MinInclusive"]),
-    ("sh:targetNode :b ; sh:path :r ; sh:maxExclusive 7.5", ["b r 7.5 MaxExclusive"]),
-    ("sh:targetNode :b ; sh:path :r ; sh:maxInclusive 7", ["b r 7.5 MaxInclusive"]),
-    ("sh:targetNode :b ; sh:path :p ; sh:maxInclusive 7", ["b p c MaxInclusive"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:minLength 2", ["a p 5 MinLength", "a p x MinLength"]),
-    ("sh:targetNode :a, :c ; sh:path :p ; sh:maxLength 1", ["a p b MaxLength", "c p _ MaxLength"]),
-    ("sh:targetNode :a ; sh:path :n ; sh:pattern '^E' ; sh:flags 'i'", ["a n gb Pattern", "a n other Pattern"]),
-    ("sh:targetNode :a, :b ; sh:path :n ; sh:languageIn ('en')", ["b n de LanguageIn"]),
-    ("sh:targetNode :a, :b ; sh:path :n ; sh:uniqueLang true", ["a n  UniqueLang"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:equals :q", ["a p 5 Equals", "a p x Equals"]),
-    ("sh:targetNode :a ; sh:path :q ; sh:equals :p", ["a q 5 Equals", "a q x Equals"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:disjoint :q", ["a p b Disjoint"]),
-    ("sh:targetNode :b ; sh:path :r ; sh:lessThan :s", ["b r 7.5 LessThan"]),
-    ("sh:targetNode :b ; sh:path :s ; sh:lessThanOrEquals :r", ["b s 5 LessThanOrEquals"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:hasValue :c", ["a p  HasValue"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:hasValue 'x'", []),
-    ("sh:targetNode :a ; sh:path :p ; sh:in (:b 5)", ["a p x In"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:not [ sh:nodeKind sh:IRI ]", ["a p b Not"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:and ([ sh:nodeKind sh:Literal ] [ sh:minLength 1 ])", ["a p b And"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:or ([ sh:class :L ] [ sh:hasValue 'x' ])", ["a p 5 Or"]),
-    ("sh:targetNode :a ; sh:path :p ; sh:xone ([ sh:class :L ] [ sh:hasValue 'x' ])", ["a p 5 Xone"]),
-    (
-        "sh:targetNode :a ; sh:path :p ; sh:xone ([ sh:class :L ] [ sh:nodeKind sh:IRI ])",
-        ["a p 5 Xone", "a p b Xone", "a p x Xone"],
-    ),
-    (
-        "sh:targetNode :a ; sh:path :p ; sh:node [ sh:property [ sh:path :p ; sh:minCount 1 ] ]",
-        ["a p 5 Node", "a p x Node"],
-    ),
-    ("sh:targetNode :a ; sh:property [ sh:path :p ; sh:property [ sh:path :r ; sh:maxCount 1 ] ]", ["b r  MaxCount"]),
-    (
-        "sh:targetNode :a ; sh:path :p ; sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 2",
-        ["a p  QualifiedMinCount"],
-    ),
-    (
-        "sh:targetNode :a ; sh:path :p ; sh:qualifiedValueShape [ sh:nodeKind sh:Literal ] ; sh:qualifiedMaxCount 1",
-        ["a p  QualifiedMaxCount"],
-    ),
-    (
-        """sh:targetNode :a ; sh:property
-        [ sh:path :p ; sh:qualifiedValueShape [ sh:minLength 1 ] ; sh:qualifiedMinCount 3 ;
-            sh:qualifiedValueShapesDisjoint true ],
-        [ sh:path :p ; sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 1 ]""",
-        ["a p  QualifiedMinCount"],
-    ),
-    (
-        "sh:targetNode :b ; sh:closed true ; sh:ignoredProperties (:p rdf:type) ; sh:property [ sh:path :r ]",
-        ["b n de Closed", "b s 5 Closed"],
-    ),
-    (
-        """sh:targetNode :a ; sh:property :P, :Q . :T sh:class :L .
-        :P sh:path :p ; sh:qualifiedValueShape :T ; sh:qualifiedMinCount 1 ; sh:qualifiedValueShapesDisjoint true .
-        :Q sh:path :q ; sh:qualifiedValueShape :T ; sh:qualifiedMinCount 2 ; sh:qualifiedValueShapesDisjoint true""",
-        ["a q  QualifiedMinCount"],
-    ),
-    ("sh:targetNode :a, 5 ; sh:class :L", ["5  5 Class"]),
-    (
-        "sh:targetNode :b ; sh:disjoint :p ; sh:equals :p ; sh:in (:a) ; sh:hasValue :a",
-        ["b  b Equals", "b  b In", "b  c Equals", "b   HasValue"],
-    ),
-    ("sh:targetNode :a ; sh:deactivated true ; sh:class :M", []),
-    ("sh:targetNode :a ; sh:node [ sh:class :M ; sh:deactivated true ]", []),
-    ("sh:targetNode :a ; sh:not [ sh:class :M ; sh:deactivated true ]", ["a  a Not"]),
-    ("sh:targetNode :a ; sh:or ([ sh:class :M ] [ sh:class :M ; sh:deactivated true ])", []),
-]
-TARGETS = [
-    ("sh:targetClass :L", ["a", "b"]),
-    ("sh:targetClass :K", ["a"]),
-    ("sh:targetSubjectsOf :q", ["a"]),
-    ("sh:targetObjectsOf :q", ["b"]),
-    ("sh:targetSubjectsOf rdf:type", ["a", "b"]),
-    ("sh:targetNode :nowhere", ["nowhere"]),
-    ("a rdfs:Class", []),
-]
+COMPONENTS = cases_of(__file__, "components", str, listed)
+TARGETS = cases_of(__file__, "targets", str, listed)
 PATHS = cases_of(__file__, "paths")
 
 
@@ -332,34 +247,8 @@ def test_messages_without_a_text_of_the_shape_name_the_parameter() -> None:
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ("a sh:PropertyShape ; sh:minCount 1", "sh:path of the shape .* is missing"),
-        ("a sh:NodeShape ; sh:path :p", "stands in a node shape"),
-        ("sh:path :p, :q", "needs one value"),
-        ("sh:path (:p)", "fewer than two paths"),
-        ("sh:path [ :p :q ]", "no property path"),
-        ("sh:path [ sh:inversePath :p ; sh:zeroOrOnePath :q ]", "several property paths"),
-        ("sh:path _:x . _:x sh:inversePath _:x", "contains itself"),
-        ("sh:path :p ; sh:minCount 'one'", 'sh:minCount of the shape <.*S> needs an integer, found "one"'),
-        ("sh:minCount 1", "node shape"),
-        ("sh:nodeKind :IRI", "needs one of sh:BlankNode"),
-        ("sh:datatype 'integer'", "needs an IRI"),
-        ("sh:pattern '('", "is no pattern"),
+        *cases_of(__file__, "ill-formed shapes"),
         (f"sh:pattern '{'(' * 9_000}a{')' * 9_000}'", "is no pattern.*18,001 characters, the limit is 10,000"),
-        ("sh:pattern 'a' ; sh:flags 'u'", "unknown flag u"),
-        ("sh:in :list", "needs a list"),
-        ("sh:or _:x . _:x rdf:first :S ; rdf:rest _:x", "needs a list"),
-        ("sh:languageIn (1)", "needs a list of texts"),
-        ("sh:property [ sh:class :L ]", "has no sh:path"),
-        ("sh:node [ sh:path :p ]", "has a sh:path"),
-        ("sh:closed 'yes'", "true or false"),
-        ("sh:targetNode []", "needs an IRI or a literal"),
-        ("sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 1", "node shape"),
-        ("sh:path :p ; sh:qualifiedValueShape [ sh:class :L ]", "needs sh:qualifiedMinCount or sh:qualifiedMaxCount"),
-        (
-            "sh:path :p ; sh:qualifiedMinCount 1 ; sh:qualifiedValueShape [ sh:class :L ], [ sh:class :M ]",
-            "sh:qualifiedValueShape .* needs one value",
-        ),
-        ("sh:class :L ; sh:deactivated 'yes'", "true or false"),
     ],
 )
 def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:

@@ -12,6 +12,7 @@ import pyoxigraph
 import pytest
 
 from tests import depth
+from tests.texts import cases_of
 from tidelog import LimitError, ProgramError, TidelogError, UsageError
 from tidelog.rdf import TYPE, Solutions, Store, connect, literal
 from tidelog.rdf.formats import INFERRED
@@ -242,23 +243,10 @@ def test_readers_never_see_half_a_commit() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "hint"),
     [
+        *cases_of(__file__, "syntax errors"),
         ("SELECT * {\n ?s nope:p ?o }", "<query>:2:5", "write `PREFIX nope: <…>` in front"),
-        ("SELECT * { ?s ?p", "<query>:1:17", "expected a variable or a term here"),
-        ("SELECT ?x, ?y { ?x ?p ?y }", "<query>:1:10", "expected `$` or `(` or `?` or `{` here"),
-        ("SELECT x { ?x ?p ?o }", "<query>:1:8", "expected `$` or `(` or `*` or `?` here"),
-        ("SELECT ?x WHERE ?x ?p ?o", "<query>:1:17", "expected `{` here"),
-        ("SELECT ?x { ?x a :Dog ?x :age ?n }", "<query>:1:23", "or `.` or `;`"),
-        ("SELECT ?x { <rex> ?p ?x }", "<query>:1:13", "a relative IRI needs BASE"),
-        ("SELECT ?x { ?x ?p ?n FILTER(NEAR(?n)) }", "<query>:1:29", "NEAR is no function or keyword"),
-        ("SELECT ?x { ?x ?p ?n FILTER ?n = 3 }", "<query>:1:29", "expected `(`"),
-        ("SELECT ?x { ?x ?p ?n } LIMIT few", "<query>:1:30", "expected a number here"),
-        ("SELECT ?x { ?x ?p ?n } SELECT ?y { ?y ?p ?n }", "<query>:1:24", "put `;` between updates"),
-        ("SELECT ?x { ?x ?p ?n BIND(1 AS ?x) }", "<query>:1:37", "let BIND and AS name variables that have no value"),
-        ("ASK { _:b ?p ?o OPTIONAL { _:b ?q ?o } }", "<query>:1:", "check the syntax"),
         ("SELECT ?x { ?x ?p '\ud800' }", "<query>:1:20", "remove the unpaired surrogate"),
         (f"SELECT ?x {{ {'?x ?p ?o . ' * 300} ?x }}", "<query>:1:33", "expected one of BIND here"),
-        ("SELEC ?x { ?x ?p ?o }", "<query>:1:", "begin with SELECT"),
-        ("SELECT (1 AS ?x) ?x { ?x ?p ?o }", "<query>:1:", "The SELECT overrides an existing variable"),
     ],
 )
 def test_syntax_errors_have_their_place(text: str, place: str, hint: str) -> None:

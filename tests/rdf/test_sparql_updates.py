@@ -16,35 +16,9 @@ TRIG = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/200
 :Dog rdfs:subClassOf :Animal .  :rex a :Dog ; :age 4 ; :name "Rex"@en .  :old :age 12 .
 :one { :tom :likes :rex ; :age 4 . }  :two { :tom :likes :tom . }"""
 UPDATES = [
-    "INSERT DATA { :a :b :c . GRAPH :one { :a :b 'x; }' } }",
-    "DELETE DATA { :rex :age 4 . GRAPH :two { :tom :likes :tom } }",
-    "DELETE WHERE { ?x :age ?n }",
-    "DELETE WHERE { GRAPH ?g { ?x :likes ?y } }",
-    "DELETE { ?x :age ?n } INSERT { ?x :age ?m } WHERE { ?x :age ?n BIND(?n + 1 AS ?m) }",
-    "DELETE { ?x :age ?n } INSERT { ?x :age ?n ; :was ?n } WHERE { ?x :age ?n }",
-    "INSERT { GRAPH :three { ?x ?p ?o } } WHERE { ?x ?p ?o FILTER(isLiteral(?o)) }",
-    "INSERT { ?o :of ?x . ?x ?o :wrong } WHERE { ?x ?p ?o }",
-    "WITH :one DELETE { ?x :likes ?y } INSERT { ?y :likedBy ?x . GRAPH :two { ?x :knows ?y } } WHERE { ?x :likes ?y }",
-    "WITH :one INSERT { ?x :in ?g } WHERE { ?x :age ?n . GRAPH ?g { ?x :likes ?y } }",
-    "INSERT { ?x :seen true } USING :one USING NAMED :two WHERE { ?x :age ?n . GRAPH ?g { ?x :likes ?y } }",
-    "INSERT { :n :count ?n } WHERE { SELECT (COUNT(*) AS ?n) { ?x ?p ?o } }",
-    "INSERT { :a :b :c } WHERE {}",
-    "DELETE {} INSERT { ?x :p ?unbound } WHERE { ?x :age ?n }",
-    "CLEAR DEFAULT",
-    "CLEAR NAMED",
-    "CLEAR ALL",
-    "DROP GRAPH :one",
-    "DROP SILENT GRAPH :nowhere ; CLEAR SILENT GRAPH :nowhere",
-    "CREATE GRAPH :new ; COPY DEFAULT TO :new",
-    "COPY :one TO DEFAULT",
-    "MOVE GRAPH :one TO GRAPH :two",
-    "ADD :one TO :two ; ADD DEFAULT TO :one",
-    "COPY :one TO :one ; MOVE :two TO :two",
-    "MOVE SILENT :nowhere TO :two",
+    *cases_of(__file__, "updates"),
     "# a comment; with a semicolon\nPREFIX e: <http://example.org/>\nINSERT DATA { e:a e:b '''; } ''' } ;"
     "DELETE { ?x e:b ?y } INSERT { e:z e:b ?y } WHERE { ?x e:b ?y } ;",
-    "INSERT DATA { :x :p :y } ; DELETE { ?x :p ?y } INSERT { ?y :p ?x} WHERE { ?x :p ?y} ; DELETE DATA { :old :age 12}",
-    "INSERT DATA { :x :p :y } ; DELETE DATA { :x :p :y }",
     "",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.depth import stride
+from tests.texts import cases_of
 from tidelog import UsageError
 from tidelog.rdf import Store, connect
 from tidelog.rdf.terms import XSD
@@ -17,62 +18,7 @@ DATA = """@prefix : <http://example.org/> . @prefix xsd: <http://www.w3.org/2001
 :up :v "INF"^^xsd:double, 3 .  :both :v "INF"^^xsd:double, "-INF"^^xsd:double .  :mixed :v :c, _:b, 7, "z" .
 :floats :v "0.1"^^xsd:float, "0.2"^^xsd:float .  :texts :v "x", 1 .
 :a :p :b ; :q :c .  :b :p :c ; :r :d .  :c :q :d ; :r :a .  :d :p :d ."""
-QUERIES = [
-    "SELECT (MAX(?a) AS ?h) (MIN(?a) AS ?l) { ?x :none ?a }",
-    "SELECT (MAX(?a) AS ?h) { ?x :none ?a }",
-    "SELECT ?x (SUM(?v) AS ?s) { ?x :v ?v } GROUP BY ?x",
-    "SELECT ?x (AVG(?v) AS ?s) { ?x :v ?v } GROUP BY ?x",
-    "SELECT ?x (MIN(?v) AS ?l) (MAX(?v) AS ?h) { ?x :v ?v } GROUP BY ?x",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(-?n AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n / 0 AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n / 3 AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n + 1 AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n - 1 AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n * 2 AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n + 0.0 AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :v ?n . ?y :v ?k BIND(?n * ?k AS ?m) }",
-    "SELECT DISTINCT ?x ?y { ?x :p ?y BIND(:z AS ?k) OPTIONAL { ?y :n ?a BIND(?a AS ?b) } FILTER(BOUND(?b)) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(STR(?n) AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(LANG(?n) AS ?m) }",
-    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(DATATYPE(?n) AS ?m) }",
-    "SELECT DISTINCT ?x { ?x :n ?n FILTER(?n = 4) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n <= 4)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n >= 4)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n < 4)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n > 4)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 <= ?n) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 >= ?n) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 < ?n) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 > ?n) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(?n > 4.25) }",
-    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(?n > 4) }",
-    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(?n < 4.5) }",
-    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(!(?n < 3)) }",
-    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(!(?n > 3)) }",
-    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(?n = 3) }",
-    *(f"SELECT DISTINCT ?n {{ ?x :n ?n FILTER(?n {test}) }}" for test in ("< 1e300", "> -1e300", "<= 1e20", "> 1e19")),
-    *(
-        f"SELECT DISTINCT ?n {{ ?x :n ?n FILTER({test}) }}"
-        for test in ("?n > -1", "-1.5 > ?n", "?n IN (-2, +4, 4.5e0)")
-    ),
-    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!sameTerm(?x, ?y)) }",
-    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!(EXISTS { ?y :q ?z })) }",
-    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!(NOT EXISTS { ?y :q ?z })) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(isBlank(?n)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!isBlank(?n)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(isIRI(?n) || isLiteral(?n)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(isURI(?n)) }",
-    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!isURI(?n)) }",
-    "SELECT DISTINCT ?x ?y { ?x ^(:p/:q) ?y }",
-    "SELECT DISTINCT ?x ?y { ?x (:p/:q)? ?y }",
-    "SELECT DISTINCT ?x ?y { ?x (:p|:q)/:r ?y }",
-    "SELECT DISTINCT ?x ?y { ?x :p|:q/:r ?y }",
-    "SELECT DISTINCT ?x ?y { ?x (^:p|:q)+ ?y }",
-    "SELECT DISTINCT ?x ?y { ?x :p? ?y }",
-    "SELECT DISTINCT ?x { ?x :p ?y . :a :p* :a }",
-    "SELECT ?x ?y { ?x :p* ?y }",
-    "SELECT DISTINCT ?x ?y { ?x :p ?y BIND(?x AS ?y2) BIND(?none AS ?z) }",
-]
+QUERIES = cases_of(__file__, "queries")
 
 
 def store_of() -> Store:
@@ -98,15 +44,7 @@ def test_views_of_uncommon_values_equal_queries() -> None:
     store.check()
 
 
-CONSTRUCTS = [
-    "CONSTRUCT { ?v :from ?x } { ?x :says ?v }",
-    "CONSTRUCT { ?v a :Said } { ?x :says ?v }",
-    "CONSTRUCT { ?x :near ?y } { ?x :n* ?y }",
-    "CONSTRUCT { ?y :near ?x } { ?x (:n|:p)? ?y }",
-    "CONSTRUCT { ?v :seen ?x } { { ?x :says ?v } UNION { ?x :n ?v } UNION { ?v :p ?x } }",
-    "CONSTRUCT { ?k :of ?x } { ?x :n ?v BIND(?v AS ?k) }",
-    "CONSTRUCT { ?v :in ?x } { { SELECT DISTINCT ?x ?v { ?x :says ?v } } }",
-]
+CONSTRUCTS = cases_of(__file__, "constructs")
 
 
 def test_constructed_subjects_are_resources() -> None:

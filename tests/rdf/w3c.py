@@ -1,8 +1,8 @@
 """The rules of OWL 2 RL/RDF as W3C writes them, evaluated naively over a set of triples: what stores are compared with.
 
-Nothing is shared with `tidelog.rdf`: terms are prefixed names, the tables in `w3c.txt` are copied from the recommendation (tables
-4 to 9, and section 9 of RDF Semantics), and rules over lists walk the list. Not among them: eq-ref, but for members of
-lists that have to differ, and the axiomatic and datatype rules.
+Nothing is shared with `tidelog.rdf`: terms are prefixed names, the tables in `w3c.txt` are those of the recommendation
+(tables 4 to 9, and section 9 of RDF Semantics), and rules over lists walk the list. Not among them: eq-ref, but for
+members of lists that have to differ, and the axiomatic and datatype rules.
 """
 
 from __future__ import annotations
