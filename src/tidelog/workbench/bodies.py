@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 from starlette.concurrency import iterate_in_threadpool
@@ -32,6 +32,8 @@ from tidelog.storage.dictionary import Dictionary
 from tidelog.workbench.service import PagedAnswer, Service
 
 Body = TypeVar("Body", bound=msgspec.Struct)
+RowsByRelation: TypeAlias = Annotated[dict[str, list[Any]], msgspec.Meta(description="rows by relation")]
+ValuesOfVariables: TypeAlias = Annotated[dict[str, Any], msgspec.Meta(description="values of variables")]
 
 # --- requests --------------------------------------------------------------------------------------------------------
 
@@ -57,8 +59,8 @@ class TransactionBody(msgspec.Struct, forbid_unknown_fields=True):
     lose all facts; and rules. In relations with `keys`, columns, inserted rows replace the facts of their key, and rows
     to delete have these columns only."""
 
-    insert: dict[str, list[Any]] = msgspec.field(default_factory=dict)
-    delete: dict[str, list[Any]] = msgspec.field(default_factory=dict)
+    insert: RowsByRelation = msgspec.field(default_factory=dict)
+    delete: RowsByRelation = msgspec.field(default_factory=dict)
     keys: dict[str, list[str]] = msgspec.field(default_factory=dict)
     clear: list[str] = msgspec.field(default_factory=list)
     rules: RuleChanges = msgspec.field(default_factory=RuleChanges)
@@ -68,16 +70,16 @@ class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
     """A query with values for some of its variables, or the cursor of an answer; and a number of rows."""
 
     query: str = ""
-    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    parameters: ValuesOfVariables = msgspec.field(default_factory=dict)
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    cursor: str | None = None
+    cursor: Annotated[str, msgspec.Meta(description="the cursor of the page before")] | None = None
 
 
 class PlanBody(msgspec.Struct, forbid_unknown_fields=True):
     """A query with values for some of its variables, whose plan is wanted."""
 
     query: str
-    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    parameters: ValuesOfVariables = msgspec.field(default_factory=dict)
 
 
 async def body_of(request: Request, limits: ServerLimits, kind: type[Body]) -> Body:

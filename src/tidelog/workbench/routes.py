@@ -24,7 +24,10 @@ _FLAG = {"type": "string", "enum": ["", "true", "false"]}
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _TEXT = {"type": "string"}
 _MEMBERS = {"oneOf": [_NUMBER, {"type": "string", "enum": ["all"]}]}
-_TUPLE = {"relation": _TEXT, "tuple": {**_TEXT, "contentMediaType": _JSON, "contentSchema": {"type": "array"}}}
+_VALUES = {"type": "array", "description": "the values of the tuple, by columns"}
+_TUPLE = {"relation": _TEXT, "tuple": {**_TEXT, "contentMediaType": _JSON, "contentSchema": _VALUES}}
+_ORDER = {**_TEXT, "description": "columns such as x,y"}
+_CURSOR = {**_TEXT, "description": "the cursor of the page before"}
 _PARTS = {
     "type": "object",
     "description": "Arrow streams `insert.RELATION` and `delete.RELATION`, and a part `transaction` in JSON",
@@ -39,7 +42,8 @@ class ServerPath:
     """A path with a method; without `answer`, the application answers it in its own way.
 
     The description has the `members` that the answer in JSON has, the `parameters` by name, those `required`, and the
-    media types of answers and of a `body`, these with their schemas. An open path needs no token.
+    media types of answers and of a `body`, these with their schemas. An open path needs no token. A path with a name as
+    `tool` is one of /mcp.
     """
 
     path: str
@@ -54,11 +58,20 @@ class ServerPath:
     right: Right = "read"
     method: str = "GET"
     is_open: bool = False
+    tool: str = ""
 
 
 def _about(path: str, answer: PathAnswer, summary: str, *members: str, **parameters: Any) -> ServerPath:
     """Return the path that explains a tuple."""
-    return ServerPath(path, answer, summary, ("epoch", *members), {**_TUPLE, **parameters}, ("relation", "tuple"))
+    return ServerPath(
+        path,
+        answer,
+        summary,
+        ("epoch", *members),
+        {**_TUPLE, **parameters},
+        ("relation", "tuple"),
+        tool=answer.__name__,
+    )
 
 
 def _plain(path: str, summary: str, *, is_open: bool = True) -> ServerPath:
@@ -73,14 +86,16 @@ PATHS = (
         reading.relations,
         "All relations with their columns, sizes and rules",
         ("epoch", "relations", "records"),
+        tool="relations",
     ),
     ServerPath(
         "/v1/relations/{name}",
         reading.relation,
         "Rows of a relation, a page at a time",
         _PAGE,
-        {"order": _TEXT, "descending": _FLAG, "limit": _NUMBER, "cursor": _TEXT, "asserted": _FLAG},
+        {"order": _ORDER, "descending": _FLAG, "limit": _NUMBER, "cursor": _CURSOR, "asserted": _FLAG},
         types=_ROWS,
+        tool="rows",
     ),
     ServerPath(
         "/v1/relations/{name}/decode",
@@ -95,11 +110,12 @@ PATHS = (
     ServerPath(
         "/v1/query",
         reading.query,
-        "The answer to an atom, a path, or the body of a rule",
+        "The answer to an atom, a path, or the body of a rule, such as edge(x, y), x < y",
         _PAGE,
         types=_ROWS,
         body={_JSON: QueryBody},
         method="POST",
+        tool="query",
     ),
     ServerPath(
         "/v1/query-plan",
@@ -147,7 +163,13 @@ PATHS = (
     ),
     _about("/v1/blame", explaining.blame, "Since which epoch a tuple is there", "blame", instances=_FLAG),
     ServerPath("/v1/program", status.program, "The program as one text", ("epoch", "text", "sha256")),
-    ServerPath("/v1/rules", status.rules, "The rules with their names and texts", ("epoch", "rules", "hyper_nodes")),
+    ServerPath(
+        "/v1/rules",
+        status.rules,
+        "The rules with their names and texts",
+        ("epoch", "rules", "hyper_nodes"),
+        tool="rules",
+    ),
     ServerPath(
         "/v1/graph",
         status.graph,
@@ -161,16 +183,21 @@ PATHS = (
         ("epoch", "recording", "seconds", "rules", "steps", "epochs"),
     ),
     ServerPath(
-        "/v1/stats", status.stats, "Sizes, totals, and the reports of the last epochs", ("epoch", "stats", "epochs")
+        "/v1/stats",
+        status.stats,
+        "Sizes, totals, and the reports of the last epochs",
+        ("epoch", "stats", "epochs"),
+        tool="stats",
     ),
     ServerPath("/v1/check", status.last_check, "The result of the last check", ("epoch", "last")),
     ServerPath(
         "/v1/check",
         status.check,
-        "Check the views of the last epoch",
+        "Check the views of the last epoch, independent of the engine",
         ("epoch", "ok", "wrong", "seconds"),
         types=(_JSON, NDJSON.media_type),
         method="POST",
+        tool="check",
     ),
     ServerPath(
         "/v1/certificate",
@@ -189,13 +216,14 @@ PATHS = (
     ServerPath(
         "/v1/transactions",
         transactions.transactions,
-        "Facts and rules that come and go together, as one epoch",
+        "Change facts and rules together, as one epoch; with dry_run only say what would change",
         ("epoch",),
         {"dry_run": _FLAG, "change": {"type": "string", "enum": ["rows", "sizes"]}},
         headers=("Idempotency-Key",),
         body={_JSON: TransactionBody, "multipart/form-data": _PARTS},
         right="write",
         method="POST",
+        tool="transact",
     ),
     ServerPath("/v1/openapi.json", None, "This document", ("openapi", "paths"), is_open=True),
     _plain("/metrics", "Metrics in the text format of Prometheus", is_open=False),

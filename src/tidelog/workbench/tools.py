@@ -9,90 +9,70 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 import mcp_types as types
+import msgspec
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tidelog.version import __version__
+from tidelog.workbench.bodies import JSON
+from tidelog.workbench.routes import PATHS, ServerPath
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_TUPLE = {"relation": _TEXT, "tuple": {"type": "array", "description": "the values of the tuple, by columns"}}
-_LIMIT = {"limit": {"type": "integer", "minimum": 0}}
-_CURSOR = {"cursor": {**_TEXT, "description": "the cursor of the page before"}}
 _HEADERS = (b"authorization", b"host", b"origin")
 _INSTRUCTIONS = "tidelog keeps views of facts by Datalog rules. Begin with `relations` and `rules`."
+_FOR_CLIENTS = "instances"
+"""The parameter that makes explanations larger, for programs that check them."""
+_NAMED = {
+    "relation": {"type": "string"},
+    "filter": {"type": "object", "description": "values by column"},
+}
+"""The arguments that stand for the name in a path."""
 
 
-@dataclass(frozen=True)
 class McpTool:
-    """A tool, and the request that it makes: its arguments are parameters of the path, or the members of a body."""
+    """A tool that makes the request of a path. Its arguments are the name in the path, the parameters, and the members
+    of the body."""
 
-    text: str
-    path: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
-    method: str = "GET"
-    writes: bool = False
+    def __init__(self, path: ServerPath) -> None:
+        self.path = path
+        body = path.body.get(JSON.media_type)
+        named = _NAMED if "{name}" in path.path else {}
+        parameters = {name: _argument(each) for name, each in path.parameters.items() if name != _FOR_CLIENTS}
+        members, self._definitions = _members(body) if isinstance(body, type) else ({}, {})
+        self.arguments = {**named, **parameters, **members}
+        self.required = ("relation",) if named else path.required
+
+    def description(self) -> types.Tool:
+        """Return the tool as the protocol describes it."""
+        schema = {
+            "type": "object",
+            "properties": self.arguments,
+            "required": list(self.required),
+            "additionalProperties": False,
+            "$defs": self._definitions,
+        }
+        writes = self.path.right != "read"
+        notes = types.ToolAnnotations(read_only_hint=not writes, destructive_hint=writes, open_world_hint=False)
+        return types.Tool(name=self.path.tool, description=self.path.summary, input_schema=schema, annotations=notes)
 
 
-_FACTS = {"type": "object", "additionalProperties": {"type": "array"}, "description": "rows by relation"}
-_RULE_CHANGES = {
-    "type": "object",
-    "properties": {key: {"type": "array", "items": _TEXT} for key in ("add", "replace", "remove")},
-    "description": "texts of rules to add, texts that may be there already, and names of rules to remove",
-}
-TOOLS = {
-    "relations": McpTool("All relations with their columns, sizes and rules", "/v1/relations"),
-    "rows": McpTool(
-        "Rows of a relation, a page at a time",
-        "/v1/relations/{relation}",
-        {
-            "relation": _TEXT,
-            "filter": {"type": "object", "description": "values by column"},
-            "order": {**_TEXT, "description": "columns such as x,y"},
-            **_LIMIT,
-            **_CURSOR,
-        },
-        ("relation",),
-    ),
-    "query": McpTool(
-        "The answer to an atom, a path, or the body of a rule, such as edge(x, y), x < y",
-        "/v1/query",
-        {"query": _TEXT, "parameters": {"type": "object", "description": "values of variables"}, **_LIMIT, **_CURSOR},
-        method="POST",
-    ),
-    "explain": McpTool("Proofs of a tuple", "/v1/explain", {**_TUPLE, **_LIMIT}, tuple(_TUPLE)),
-    "why_not": McpTool("Why a relation does not have a tuple", "/v1/why-not", _TUPLE, tuple(_TUPLE)),
-    "ways_to_remove": McpTool(
-        "Sets of facts without which a relation would not have a tuple",
-        "/v1/ways-to-remove",
-        {**_TUPLE, **_LIMIT},
-        tuple(_TUPLE),
-    ),
-    "ways_to_derive": McpTool(
-        "Sets of facts with which a relation would have a tuple",
-        "/v1/ways-to-derive",
-        {**_TUPLE, **_LIMIT},
-        tuple(_TUPLE),
-    ),
-    "blame": McpTool("Since which epoch a tuple is there", "/v1/blame", _TUPLE, tuple(_TUPLE)),
-    "rules": McpTool("The rules with their names and texts", "/v1/rules"),
-    "stats": McpTool("Sizes, totals, and the reports of the last epochs", "/v1/stats"),
-    "check": McpTool("Check the views of the last epoch, independent of the engine", "/v1/check", method="POST"),
-    "transact": McpTool(
-        "Change facts and rules together, as one epoch; with dry_run only say what would change",
-        "/v1/transactions",
-        {"insert": _FACTS, "delete": _FACTS, "rules": _RULE_CHANGES, "dry_run": {"type": "boolean"}},
-        method="POST",
-        writes=True,
-    ),
-}
+def _argument(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an argument for a parameter: what a parameter spells as text is a value."""
+    if schema.get("enum") == ["", "true", "false"]:
+        return {"type": "boolean"}
+    found: dict[str, Any] = schema.get("contentSchema", schema)
+    return found
+
+
+def _members(body: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schemas of the members of a body, and the definitions that they refer to."""
+    (root,), definitions = msgspec.json.schema_components([body], ref_template="#/$defs/{name}")
+    return definitions.pop(root["$ref"].rpartition("/")[2])["properties"], definitions
 
 
 class McpPath:
@@ -104,7 +84,7 @@ class McpPath:
     ) -> None:
         self._interface = interface
         self._check = check
-        self._tools = {name: tool for name, tool in TOOLS.items() if writes or not tool.writes}
+        self._tools = {each.tool: McpTool(each) for each in PATHS if each.tool and (writes or each.right == "read")}
         server: Server[Any] = Server(
             "tidelog",
             version=__version__,
@@ -121,7 +101,7 @@ class McpPath:
         await self.manager.handle_request(scope, receive, send)
 
     async def _list(self, _: object, __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool_description(name, tool) for name, tool in self._tools.items()])
+        return types.ListToolsResult(tools=[tool.description() for tool in self._tools.values()])
 
     async def _call(self, context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
         tool, given = self._tools.get(call.name), dict(call.arguments or {})
@@ -143,17 +123,6 @@ class McpPath:
         return _error_result(f"error[{found['code']}]: {place}{found['detail']}{hint}", found)
 
 
-def _tool_description(name: str, tool: McpTool) -> types.Tool:
-    schema = {
-        "type": "object",
-        "properties": tool.arguments,
-        "required": list(tool.required),
-        "additionalProperties": False,
-    }
-    notes = types.ToolAnnotations(read_only_hint=not tool.writes, destructive_hint=tool.writes, open_world_hint=False)
-    return types.Tool(name=name, description=tool.text, input_schema=schema, annotations=notes)
-
-
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
@@ -164,21 +133,17 @@ def _error_result(text: str, document: Any = None) -> types.CallToolResult:
 
 async def _answer(interface: ASGIApp, scope: Scope, tool: McpTool, given: dict[str, Any]) -> tuple[int, bytes]:
     """Return the status and the body of the answer to the request of a tool."""
-    path, parameters, body = tool.path, dict[str, str](), b""
-    if "{relation}" in path:
-        path = path.replace("{relation}", quote(str(given.pop("relation")), safe=""))
-    if given.pop("dry_run", False):
-        parameters["dry_run"] = "true"
-    if tool.method == "POST":
-        body = json.dumps(given).encode() if tool.arguments else b""
-    else:
+    path, parameters = tool.path.path, dict[str, str]()
+    if "{name}" in path:
+        path = path.replace("{name}", quote(str(given.pop("relation")), safe=""))
         filters = given.pop("filter", {})
         parameters |= {f"filter[{name}]": _plain(value) for name, value in dict(filters).items()}
-        parameters |= {name: _plain(value) for name, value in given.items()}
+    parameters |= {name: _plain(given.pop(name)) for name in tool.path.parameters if name in given}
+    body = json.dumps(given).encode() if tool.path.body else b""
     headers = [each for each in scope["headers"] if each[0] in _HEADERS]
     headers += [(b"content-type", b"application/json"), (b"accept", b"application/json")]
     request = {
-        **scope, "method": tool.method, "path": unquote(path), "raw_path": path.encode(), "root_path": "",
+        **scope, "method": tool.path.method, "path": unquote(path), "raw_path": path.encode(), "root_path": "",
         "query_string": urlencode(parameters).encode(), "headers": headers,
     }  # fmt: skip
     for name in ("app", "router", "endpoint", "route", "path_params", "starlette.exception_handlers"):
