@@ -185,7 +185,6 @@ def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
 
 
 def _save_page(db: Database, change: Any, arguments: argparse.Namespace) -> None:
-    """Write the run as a page."""
     from tidelog.workbench.console.page import save_page
     from tidelog.workbench.describing import EpochHistory
 

@@ -153,7 +153,6 @@ class ViewTables:
         return name in self.tables.tables
 
     def shows(self, name: str, values: Row) -> bool:
-        """Return True if a relation has a tuple."""
         return values in self.tables[name] and self._fits(name, values)
 
     def _fits(self, name: str, values: Row) -> bool:
@@ -386,6 +385,5 @@ def _scope(literal: Literal, instance: BoundRule, tables: Tables) -> RuleScope:
 
 
 def _is_row(step: ProofStep, premise: Premise, instance: BoundRule) -> bool:
-    """Return True if a step has the tuple of an atom for the values of an instance."""
     row = premise.row(instance.values)
     return fits(row, premise.kinds) and _same((step.relation, step.values), instance.row(premise.relation, row))

@@ -137,7 +137,6 @@ class Composer:
         )
 
     def _competes(self, name: str) -> bool:
-        """Return True for candidates, and for relations that select from theirs."""
         return name != self.derivations.selection_of(name) or name in self.rivals.selections
 
     def _with_rivals(self, step: ProofStep, key: Key) -> ProofStep:

@@ -228,7 +228,6 @@ class FlatRule:
 
     @cached_property
     def source_variables(self) -> tuple[str, ...]:
-        """The variables that the program has written."""
         return tuple(name for name in self.variables if "#" not in name and name not in self.made)
 
     @cached_property

@@ -47,7 +47,6 @@ class SetOperators(ABC):
         """Return the tuples of these rows."""
 
     def __and__(self, other: object) -> Self:
-        """Return the tuples that are in both."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
         mine, others, _ = self._words_of_both(other)
@@ -103,15 +102,12 @@ class SetOperators(ABC):
         return not strange and bool(_membership_mask(others, mine).all())
 
     def __lt__(self, other: object) -> bool:
-        """Return True if all tuples are in the other, which has more."""
         return self <= other and not self >= other
 
     def __gt__(self, other: object) -> bool:
-        """Return True if all tuples of the other are in this, which has more."""
         return self >= other and not self <= other
 
     def isdisjoint(self, other: SetOperators | Set[Any]) -> bool:
-        """Return True if no tuple is in both."""
         mine, others, _ = self._words_of_both(other)
         return not _membership_mask(mine, others).any()
 

@@ -300,7 +300,6 @@ def _drop(items: tuple[Item, ...], lost: Set[int]) -> tuple[Item, ...]:
 
 
 def _is_within(span: Span | None, outer: Span | None) -> bool:
-    """Return True if a place lies within another one."""
     if span is None or outer is None:
         return True
     return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
@@ -356,7 +355,6 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
 
 
 def _is_fact(rule: Rule, inline: set[str]) -> bool:
-    """Return True if a rule is a fact of a relation that has tuples."""
     return states_fact(rule) and rule.heads[0].relation not in inline
 
 

@@ -267,7 +267,6 @@ def _parameters(number: int) -> str:
 
 
 def _outermost_place(span: Span | None, context: _Context) -> Span | None:
-    """Return the span of the outermost instance around a place, or else its own span."""
     return context.via[-1][0] if context.via else span
 
 

@@ -154,7 +154,6 @@ def division_hint(gap: str) -> str | None:
 
 
 def _at_the_begin(tokens: list[Token], error: int) -> str | None:
-    """Return a hint for a token that begins no statement."""
     token = tokens[error]
     if token.type == "IF":
         return _SIGNS["?-"]

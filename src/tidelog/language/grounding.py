@@ -53,7 +53,6 @@ class Scope:
         return scope
 
     def inside(self, aggregate: Aggregate) -> Scope:
-        """Return the scope of an aggregate that stands here."""
         direct = variables(parts(aggregate), aggregates=False)
         return Scope(frozenset(name for name in direct if self.owner(name) is None), self)
 

@@ -38,7 +38,6 @@ Typed: TypeAlias = tuple[Path, End, End]
 
 
 def steps(path: Path | None) -> Iterator[Step]:
-    """Return the steps of a path, in the order written."""
     return (part for part in _parts(path) if isinstance(part, Step))
 
 

@@ -62,7 +62,6 @@ def _convert_constant(term: Constant, kind: Kind) -> Constant | None:
 
 
 def constant_value(term: Term) -> Value:
-    """Return the value of a term made of constants only."""
     match term:
         case Constant(value=value, kind=kind):
             return float(value) if kind == "float" else value

@@ -80,7 +80,6 @@ and the most aggregates in it, whose bodies may have as many parts each."""
 
 
 def size_problems(rule: Rule) -> list[Problem]:
-    """Return the problem of a rule that is too large."""
     aggregates: list[Aggregate] = []
     bodies = [(_size((*rule.heads, *rule.body), aggregates) - len(rule.heads), rule.span)]
     for aggregate in aggregates:  # grows while nested ones are found

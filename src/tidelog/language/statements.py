@@ -173,7 +173,6 @@ class _Reading:
         return [token.type for token in beside].count("DOT") > 1
 
     def _is_first_in_line(self, position: int) -> bool:
-        """Return True if the token stands first in its line."""
         return position == 0 or "\n" in self.text[self.tokens[position - 1].end_pos : self.tokens[position].start_pos]
 
     def _position_behind_block(self, position: int) -> int:
@@ -190,7 +189,6 @@ class _Reading:
 
 
 def _may_end(parser: InteractiveParser) -> bool:
-    """Return True if the statement may end here."""
     state = parser.parser_state.copy(deepcopy_values=False)
     state.parse_conf = copy(state.parse_conf)
     state.parse_conf.callbacks = {}

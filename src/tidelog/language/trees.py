@@ -117,7 +117,6 @@ def has_anonymous(nodes: Iterable[Tree], *, aggregates: bool = True) -> bool:
 
 
 def has_path(nodes: Iterable[Tree]) -> bool:
-    """Return True if there is an atom with a path in the trees."""
     return any(atom.path is not None for atom in atoms(nodes))
 
 

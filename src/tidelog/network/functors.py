@@ -245,7 +245,6 @@ def problem_from_json(parts: Sequence[str]) -> Problem:
 
 
 def results_to_json(results: Mapping[FunctorCall, Results]) -> list[Any]:
-    """Return results as JSON can hold them."""
     written: list[Any] = []
     for (name, args), found in results.items():
         if isinstance(found, Problem):

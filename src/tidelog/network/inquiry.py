@@ -136,7 +136,6 @@ class Inquiry:
             del self._open[sender]
 
     def _is_right(self, sender: str, reason: NodeReason) -> bool:
-        """Return True if a reason fits the rules."""
         match reason.sort:
             case "asserted":
                 return self._is_at(reason.fact, sender)

@@ -164,7 +164,6 @@ def _lookup(position: int, atom: core.CoreAtom, known: set[str]) -> _Lookup:
 
 
 def value_of(value: core.CoreValue, bound: Mapping[str, Any]) -> Any:
-    """Return the value of a variable or constant."""
     return normal(value.value, value.kind) if isinstance(value, core.CoreConstant) else bound[value.name]
 
 

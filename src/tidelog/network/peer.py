@@ -123,7 +123,6 @@ class Peer:
         return weigh(fact[1]) if fact in self.graves else 0
 
     def note_withdrawal(self, offer: Offer) -> None:
-        """Remember that an offer withdrew its tuple."""
         self.graves[offer.fact] = offer.seq
 
 

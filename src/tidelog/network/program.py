@@ -52,12 +52,10 @@ class LocalRule:
 
     @cached_property
     def positive(self) -> tuple[core.CoreAtom, ...]:
-        """Return the atoms that must be present."""
         return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and not each.negated)
 
     @cached_property
     def negative(self) -> tuple[core.CoreAtom, ...]:
-        """Return the atoms that must be absent."""
         return tuple(each for each in self.body if isinstance(each, core.CoreAtom) and each.negated)
 
     @cached_property

@@ -75,7 +75,6 @@ class SimulatedNetwork:
 
     @property
     def empty(self) -> bool:
-        """Return True if nothing is on its way."""
         return not self._flight
 
     @property

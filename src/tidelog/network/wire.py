@@ -141,7 +141,6 @@ def decode(data: bytes, *, receiver: str, fingerprint: str) -> Packet:
 
 
 def message_to_json(message: Message) -> list[Any]:
-    """Return a message as JSON can hold it."""
     match message:
         case Offer(seq, low, fact, height, support, dead):
             rest = [height, support_to_json(support)] if height is not None else []
@@ -222,7 +221,6 @@ def _asked_facts(value: Any) -> tuple[LocatedTuple, ...]:
 
 
 def reason_to_json(reason: NodeReason) -> list[Any]:
-    """Return a reason as JSON can hold it."""
     start = [reason.sort, *reason.fact]
     match reason.sort:
         case "heard":

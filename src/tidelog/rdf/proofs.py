@@ -227,11 +227,9 @@ class TripleViews(ViewTables):
         return name in self._names
 
     def shows(self, name: str, values: Row) -> bool:
-        """Return True if a relation has a tuple, or there is a triple."""
         return (name, values) in self._triples
 
     def is_fact(self, name: str, values: Row) -> bool:
-        """Return True if a tuple is an asserted fact."""
         return (name, values) in self._facts
 
 

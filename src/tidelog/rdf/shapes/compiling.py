@@ -313,7 +313,6 @@ def _path(shape: ParsedShape) -> str:
 
 
 def _message_argument(message: str, seen: Mapping[str, str]) -> str:
-    """Return a message as an argument of a head, with the values of variables."""
     names = [each for each in seen if f"{{?{each}}}" in message or f"{{${each}}}" in message]
     if not names:
         return quote_symbol(message)

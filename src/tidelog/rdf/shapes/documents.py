@@ -193,7 +193,6 @@ def is_true(literal: str) -> bool:
 
 
 def is_deactivated(graph: ShapesGraph, name: str) -> bool:
-    """Return True for a shape that is not validated."""
     return any(map(is_true, graph.objects(name, "deactivated")))
 
 

@@ -76,7 +76,6 @@ def holds(test: str, parameter: str, value: str) -> int:
 
 @functor("symbol -> symbol", name=LANGUAGE, remember=False)
 def language(term: str) -> str | None:
-    """Return the language of a literal, None for other terms."""
     return (parts(term)[1] or None) if term.startswith('"') else None
 
 

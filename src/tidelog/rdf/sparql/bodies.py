@@ -163,7 +163,6 @@ class ViewRules:
         return self._graph is None and self._default is None
 
     def names_graph(self, graph: str) -> bool:
-        """Return True if GRAPH may name a graph."""
         return self._named is None or graph in self._named
 
     def in_graph(self, triple: str) -> tuple[str, str]:

@@ -47,7 +47,6 @@ class Word:
     depth: int
 
     def is_keyword(self, *keywords: str) -> bool:
-        """Return True if this is one of some keywords, which are in capitals."""
         return self.kind == "word" and self.text.upper() in keywords
 
     def is_mark(self, mark: str) -> bool:
