@@ -219,9 +219,8 @@ def test_the_node_of_a_group_needs_the_functions() -> None:
     one.insert("e", [("a", "b", 1)])
     settle(wires, one, two)
     assert two["r"] == {("b", 1)}
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0645"):
         one.insert("e", [("a", "a", 1)])
-    assert caught.value.code == "E0645"
     assert not one["got"]
     with pytest.raises(UsageError, match="E0645"):
         Node("a", f'{ONE}\ne("a", "a", 1).', wires.transport("c"))
@@ -234,9 +233,8 @@ def test_values_fit_their_type(made: Any, code: str | None) -> None:
         one.insert("e", [("a", "a", 1)])
         assert one["r"] == ({("a", made)} if made is not None else set())
         return
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=code):
         one.insert("e", [("a", "a", 1)])
-    assert caught.value.code == code
     assert not one["got"]
 
 
@@ -288,9 +286,8 @@ def test_rules_of_others_that_fail_are_set_aside() -> None:
     assert two.rejected["functor failed"] == 1
     two.insert("e", [("b", 9)])
     assert ("b", 9) in two["r"]
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0647"):
         two.rules.add(MORE.replace("more", "again"))
-    assert caught.value.code == "E0647"
     assert "again" not in two.state.book.rules
 
 

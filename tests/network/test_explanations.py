@@ -366,9 +366,8 @@ def test_a_budget_of_questions_leaves_the_rest_open() -> None:
     ],
 )
 def test_what_is_no_tuple_of_the_network(code: str, relation: str, row: Iterable[object]) -> None:
-    with pytest.raises((UsageError, DataError)) as caught:
+    with pytest.raises((UsageError, DataError), match=code):
         line().explain(relation, row)
-    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("options", [{"at": "zz"}, {"tries": 0}, {"tries": "many"}])
@@ -442,9 +441,8 @@ def test_a_node_asks_so_many_questions() -> None:
 
 @pytest.mark.parametrize("options", [{"seconds": -1.0}, {"seconds": "long"}, {"messages": 0}, {"messages": 1.5}])
 def test_wrong_limits_of_a_node(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0635"):
         nodes()[0].explain("reachable", ("a", "a"), **options)
-    assert caught.value.code == "E0635"
 
 
 def test_a_store_does_not_hold_questions(tmp_path: Path) -> None:

@@ -217,9 +217,8 @@ def test_each_node_gives_the_functions_of_the_rules_that_it_evaluates() -> None:
     one.insert("e", [("a", "b", 1)])
     settle(wires, one, two)
     assert two["r"] == {("b", 2)}
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0645"):
         two.insert("e", [("b", "a", 1)])
-    assert caught.value.code == "E0645"
     assert not two["e"]
     assert not one["r"]
     with pytest.raises(UsageError, match="E0645"):
@@ -343,9 +342,8 @@ def test_rules_of_others_that_fail_are_set_aside(functor: str, rule: str, code: 
     assert two.rejected["functor failed"] == 1
     two.insert("e", [("b", 9)])
     assert ("b", 9) in two["r"]
-    with pytest.raises((UsageError, LimitError)) as caught:
+    with pytest.raises((UsageError, LimitError), match=code):
         two.rules.add(f".functor {functor}\nagain: r(@n, {rule}) :- e(@n, x).")
-    assert caught.value.code == code
     assert "again" not in two.state.book.rules
 
 

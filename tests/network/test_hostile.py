@@ -459,9 +459,8 @@ def test_a_store_writes_nothing_outside(file: str, tmp_path: Path) -> None:
         with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path / "a") as again:
             again._journal.begin(again.state)  # type: ignore[union-attr]
 
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0623"):
         go_on()
-    assert caught.value.code == "E0623"
     assert outside.read_bytes() == before
 
 
@@ -483,9 +482,8 @@ def test_a_store_writes_nothing_outside(file: str, tmp_path: Path) -> None:
 def test_a_fact_that_no_packet_holds_is_rejected(row: tuple[Any, ...], code: str) -> None:
     _, a = alone(LISTS)
     for verb in ("insert", "delete"):
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(DataError, match=code):
             getattr(a, verb)("item", [row])
-        assert caught.value.code == code
     a.insert("item", [("a", nested(99))])
     assert len(a["item"]) == 1
 
@@ -493,27 +491,24 @@ def test_a_fact_that_no_packet_holds_is_rejected(row: tuple[Any, ...], code: str
 def test_a_rule_that_takes_too_much_is_removed_again() -> None:
     _, a = alone(limits=TIGHT)
     a.insert("link", [("a", "y")])
-    with pytest.raises(LimitError) as caught:
+    with pytest.raises(LimitError, match="E0507"):
         a.rules.add(f"x: reachable(@s, to_string(n)) :- link(@s, _), n = range(0, {HUGE}).")
-    assert caught.value.code == "E0507"
     assert a.state.book.rules == ("r1", "r2")
     assert a["reachable"] == {("a", "y")}
 
 
 def test_a_rule_that_is_too_large_does_not_travel() -> None:
     _, a = alone()
-    with pytest.raises(LimitError) as caught:
+    with pytest.raises(LimitError, match="E0507"):
         a.rules.add("x: reachable(@s, s) :- " + ", ".join("link(@s, _)" for _ in range(300)) + ".")
-    assert caught.value.code == "E0507"
 
 
 def test_a_fact_from_which_something_too_large_follows_is_rejected() -> None:
     text = LISTS.replace("s: seen(@y, l) :- link(@x, y), item(@x, l).", 's: seen(@x, ["y", l]) :- item(@x, l).')
     _, a = alone(text)
     a.insert("item", [("a", nested(98))])
-    with pytest.raises(LimitError) as caught:
+    with pytest.raises(LimitError, match="E0507"):
         a.insert("item", [("a", nested(99))])
-    assert caught.value.code == "E0507"
     assert len(a["item"]) == len(a["seen"]) == 1
 
 
@@ -521,18 +516,16 @@ def test_a_fact_from_which_something_too_large_follows_is_rejected() -> None:
 def test_a_name_that_no_node_can_have(name: str) -> None:
     wires = SimulatedNetwork(1)
     for names in ((name, []), ("a", [name])):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UsageError, match="E0624"):
             Node(names[0], REACHABILITY, wires.transport("a"), peers=names[1])
-        assert caught.value.code == "E0624"
 
 
 @pytest.mark.parametrize(
     "wrong", [{"memory": 0}, {"steps": "many"}, {"senders": "abc"}, {"names": [1]}, {"peers": True}]
 )
 def test_limits_of_wrong_values(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0624"):
         Limits(**wrong)
-    assert caught.value.code == "E0624"
 
 
 def test_other_limits_count_from_then_on(tmp_path: Path) -> None:

@@ -117,12 +117,10 @@ def test_packets_for_nobody_are_dropped() -> None:
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1"])
 def test_a_wrong_address(address: str) -> None:
     keys = new_keys()
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0624"):
         ZeroMQTransport("a", keys.secret, {"a": Address(address, keys.public)})
-    assert caught.value.code == "E0624"
 
 
 def test_a_wrong_key() -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="E0624"):
         ZeroMQTransport("a", "secret", {"a": Address("tcp://127.0.0.1:0", "public")})
-    assert caught.value.code == "E0624"

@@ -236,9 +236,8 @@ REFUSED: dict[str, Callable[[GraphwiseStore], object]] = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_verbs_over_the_union_are_refused(what: str) -> None:
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError, match="E0679"):
         REFUSED[what](store_of(""))
-    assert raised.value.code == "E0679"
 
 
 def test_inference_is_one_of_two() -> None:

@@ -139,6 +139,5 @@ def test_bodies_over_properties_classes_types_and_triples() -> None:
         (":likes(x, y)", {"x": object()}, "E0465"),
         (":likes(x, y", {}, "E0101"),
     ):
-        with pytest.raises(tidelog.TidelogError) as raised:
+        with pytest.raises(tidelog.TidelogError, match=code):
             store.query(query, **values)
-        assert raised.value.code == code, query

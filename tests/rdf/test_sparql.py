@@ -289,9 +289,8 @@ def test_what_no_query_can_be_is_refused() -> None:
         ("SELECT ?x { ?x ?p ?o }", {"?x": 5}, "E0612"),
         ("SELECT ?x { ?x ?p ?o }", {"x": '"\ud800"'}, "E0465"),
     ):
-        with pytest.raises(TidelogError) as caught:
+        with pytest.raises(TidelogError, match=code):
             store.query(text, **options)
-        assert caught.value.code == code, (text, options)
     assert store.query("ASK { ?x :note ?y FILTER(?y != 'SERVICE') } # SERVICE") is not None
     store.close()
     with pytest.raises(UsageError, match="E0602"):
