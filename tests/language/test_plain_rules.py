@@ -70,22 +70,7 @@ def test_plain_rules_are_right_at_a_look(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [
-        ("h(z) :- e(x, y).", "E0215"),
-        ("h(x) :- e(x, y), z != x.", "E0217"),
-        ("h(x) :- e(x, _), z != z.", "E0217"),
-        ("h(x) :- e(x).", "E0208"),
-        ("h(x, y) :- e(x, y).", "E0208"),
-        ("h(x) :- a(x, _).", "E0201"),
-        ("a(x) :- e(x, _).", "E0201"),
-        ("h(x) :- k(x, _).", "E0211"),
-        ("h(x) :- e(x, y), n(y).", "E0211"),
-        ("h(x) :- e(x, 1).", "E0211"),
-        ("h(1) :- e(_, _).", "E0211"),
-        ("h(x) :- e(x, y), n(z), y != z.", "E0211"),
-        ("h(x) :- e(x, y), y != 1.", "E0211"),
-        (f"h(x) :- e(x, y){', e(x, y)' * 300}.", "E0114"),
-    ],
+    [*cases_of(__file__, "mistakes"), (f"h(x) :- e(x, y){', e(x, y)' * 300}.", "E0114")],
 )
 def test_mistakes_in_plain_rules_are_found(text: str, code: str) -> None:
     rule, scheme = of(text)

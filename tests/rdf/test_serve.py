@@ -18,6 +18,7 @@ from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 from SPARQLWrapper import CSV, JSON, RDFXML, TURTLE, XML, SPARQLWrapper
 
 from tests.rdf.serving import EXAMPLE, FORM, Server, serving
+from tests.texts import cases_of, python
 from tidelog import UsageError
 from tidelog.rdf.terms import RDF
 from tidelog.serve.access import AccessToken
@@ -121,21 +122,7 @@ def test_a_syntax_error_has_its_place(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path", "body", "content_type", "status", "code"),
-    [
-        ("GET", "/sparql?query=ASK{}&query=ASK{}", None, None, 400, "E0692"),
-        ("GET", "/sparql?query=%ff", None, None, 400, "E0692"),
-        ("GET", "/sparql?update=CLEAR%20ALL", None, None, 400, "E0692"),
-        ("POST", "/sparql", "update=CLEAR%20ALL", FORM, 400, "E0692"),
-        ("POST", "/sparql", b"ASK { 'caf\xe9' }", "application/sparql-query", 400, "E0692"),
-        ("POST", "/sparql", "ASK {}", "text/plain", 415, "E0694"),
-        ("POST", "/sparql", "ASK {}", None, 415, "E0694"),
-        ("POST", "/update", "query=ASK{}", FORM, 400, "E0692"),
-        ("POST", "/update", "CLEAR ALL", "application/sparql-query", 415, "E0694"),
-        ("POST", "/update", "CLEAR", "application/sparql-update", 400, "E0664"),
-        ("GET", "/update?update=CLEAR%20ALL", None, None, 405, "E0692"),
-        ("DELETE", "/sparql", None, None, 405, "E0692"),
-        ("GET", "/nowhere", None, None, 404, "E0692"),
-    ],
+    cases_of(__file__, "wrong requests", str, str, python, python, int),
 )
 def test_wrong_requests_change_nothing(
     server: Server, method: str, path: str, body: str | bytes | None, content_type: str | None, status: int, code: str

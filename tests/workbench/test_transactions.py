@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.texts import cases_of
 from tests.workbench.serving import Server, serving
 from tidelog.serve.requests import ServerLimits
 
@@ -106,29 +107,7 @@ def test_the_last_thousand_keys_are_known(monkeypatch: pytest.MonkeyPatch) -> No
         assert new.status == 200
 
 
-WRONG: list[tuple[Any, str]] = [
-    ({"insert": {"nope": [[1]]}}, "E0601"),
-    ({"insert": {"edge": [[1]]}}, "E0405"),
-    ({"insert": {"edge": [[1, "x"]]}}, "E0401"),
-    ({"insert": {"edge": [[1, 2**70]]}}, "E0402"),
-    ({"insert": {"edge": [5]}}, "E0407"),
-    ({"insert": {"edge": [[1, 2.5]]}}, "E0401"),
-    ({"insert": {"mixed": [["a", None, 1, None]]}}, "E0403"),
-    ({"insert": [[1, 2]]}, "E0692"),
-    ({"inserts": {}}, "E0692"),
-    ({"rules": {"add": ["path(x) :- edge(x, x)."]}}, "E0208"),
-    ({"rules": {"add": ["path(x, y) :- "]}}, "E0101"),
-    ({"rules": {"remove": ["nope"]}}, "E0608"),
-    ({"rules": {"replace": ["base: path(x, y) :- nope(x, y)."]}}, "E0201"),
-    ({"rules": {"replace": ["program.dl"]}}, "E0101"),
-    ({"rules": {"replace": [{"text": "", "earlier": "program.dl"}]}}, "E0101"),
-    ({"rules": {"replace": [{"text": ""}]}}, "E0692"),
-    ({"rules": {"replace": ['#include "/etc/hostname"']}}, "E0111"),
-    ({"rules": {"replace": [{"text": "", "earlier": '.include "/etc/hostname"'}]}}, "E0111"),
-    ({"rules": {"add": ['// A comment.\n  #  include "/etc/hostname"']}}, "E0111"),
-    ({"rules": {"add": ["program.dl"]}}, "E0101"),
-    ({"clear": ["nope"]}, "E0601"),
-]
+WRONG: list[tuple[Any, str]] = cases_of(__file__, "wrong transactions", json.loads)
 
 
 @pytest.mark.parametrize(("body", "code"), WRONG, ids=[str(body)[:40] for body, _ in WRONG])
