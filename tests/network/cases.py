@@ -13,7 +13,7 @@ from typing import Any
 import tidelog
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
-from tidelog.network import Simulation, localize
+from tidelog.network import Node, SimulatedNetwork, Simulation, localize
 from tidelog.network.simulation import SCHEDULES
 
 REACHABILITY = """
@@ -291,3 +291,18 @@ def assert_nothing_left(simulation: Simulation) -> None:
             assert not peer.withdrawn
             assert not peer.graves, f"{node.name} keeps {len(peer.graves)} tombstones of {name}"
             assert all(owned[fact] == name for fact in peer.said)
+
+
+def exchange(wires: SimulatedNetwork, *nodes: Node) -> None:
+    """Deliver until nothing is on its way."""
+    while not wires.empty:
+        wires.deliver()
+        for node in nodes:
+            node.turn()
+
+
+def couple(text: str, **functors: Any) -> tuple[SimulatedNetwork, Node, Node]:
+    """Two nodes that know each other, each with the functions that stand under its name, `a` or `b`."""
+    wires = SimulatedNetwork(seed=1)
+    one, two = (Node(name, text, wires.transport(name), peers="ab", functors=functors.get(name, ())) for name in "ab")
+    return wires, one, two

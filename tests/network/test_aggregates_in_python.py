@@ -12,7 +12,7 @@ import pytest
 import tidelog
 from tests import functions
 from tests.depth import cases
-from tests.network.cases import Case, trial
+from tests.network.cases import Case, couple, exchange, trial
 from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
 from tidelog.functions.callables import GivenAggregate, GivenFunctions
@@ -175,35 +175,28 @@ def test_a_deletion_that_leaves_members_without_a_value_changes_nothing() -> Non
     assert one["r"] == {("a", 3)}
 
 
-def settle(wires: SimulatedNetwork, *nodes: Node) -> None:
-    while not wires.empty:
-        wires.deliver()
-        for each in nodes:
-            each.turn()
-
-
 def test_tuples_of_others_leave_a_group_without_a_value_until_the_function_is_mended(tmp_path: Path) -> None:
     wires = SimulatedNetwork(seed=2)
     one = Node("a", ONE, wires.transport("a"), peers=["b"])
     two = Node("b", ONE, wires.transport("b"), store=tmp_path / "b", functors=given(Counted(13)))
     one.insert("e", [("a", "b", 4)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == {("b", 4)}
     one.insert("e", [("a", "b", 9)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert (two["got"], two["r"]) == ({("b", 4), ("b", 9)}, set())
     assert two.rejected["functor failed"] == 1
     assert [problem.code for problem in two.state.problems.values()] == ["E0647"]
     kept = dump(two.state)
     assert dump(load(kept)) == kept
     one.insert("e", [("a", "b", 10)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == set()
     one.delete("e", [("a", "b", 9)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == {("b", 14)}
     one.insert("e", [("a", "b", -1)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == set()
     two.close()
     with Node("b", ONE, wires.transport("b"), store=tmp_path / "b", functors=given(Counted())) as two:
@@ -211,13 +204,9 @@ def test_tuples_of_others_leave_a_group_without_a_value_until_the_function_is_me
 
 
 def test_the_node_of_a_group_needs_the_functions() -> None:
-    wires = SimulatedNetwork(seed=1)
-    one, two = (
-        Node(name, ONE, wires.transport(name), peers=["a", "b"], functors=given(Counted()) if name == "b" else ())
-        for name in "ab"
-    )
+    wires, one, two = couple(ONE, b=given(Counted()))
     one.insert("e", [("a", "b", 1)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == {("b", 1)}
     with pytest.raises(UsageError, match="E0645"):
         one.insert("e", [("a", "a", 1)])
@@ -246,15 +235,11 @@ MORE = ".aggregate f(x: number): number\nmore: r(@n, y) :- e(@n, _), y = f x : {
 
 def test_rules_that_aggregate_travel_and_leave_others_alone() -> None:
     """A node that lacks the functions sets the rule aside and says so."""
-    wires = SimulatedNetwork(seed=1)
-    one, two = (
-        Node(name, PLAIN, wires.transport(name), peers=["a", "b"], functors=given(Counted()) if name == "a" else ())
-        for name in "ab"
-    )
+    wires, one, two = couple(PLAIN, a=given(Counted()))
     one.insert("e", [("a", 1), ("a", 2)])
     two.insert("e", [("b", 2)])
     one.rules.add(MORE)
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 2), ("a", 3)}
     assert two["r"] == {("b", 2)}
     text = "this node has no function for the aggregate `f`, which the rule more calls"
@@ -263,7 +248,7 @@ def test_rules_that_aggregate_travel_and_leave_others_alone() -> None:
     again.renew()
     assert again.book.refused == {}
     one.rules.remove("more")
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 2)}
     assert two.state.book.refused == {}
 
@@ -273,14 +258,10 @@ def functions_of(step: Any) -> GivenFunctions:
 
 
 def test_rules_of_others_that_fail_are_set_aside() -> None:
-    wires = SimulatedNetwork(seed=1)
-    one, two = (
-        Node(name, PLAIN, wires.transport(name), peers=["a", "b"], functors=given(Counted(13)) if name == "b" else ())
-        for name in "ab"
-    )
+    wires, one, two = couple(PLAIN, b=given(Counted(13)))
     two.insert("e", [("b", 6), ("b", 7)])
     one.rules.add(MORE)
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == {("b", 6), ("b", 7)}
     assert "[E0647]" in two.state.book.refused["more"]
     assert two.rejected["functor failed"] == 1

@@ -13,7 +13,7 @@ import pytest
 import tidelog
 from tests import functions
 from tests.depth import cases
-from tests.network.cases import Case, trial
+from tests.network.cases import Case, couple, exchange, trial
 from tests.suite import FIRST_SEED
 from tidelog.errors import LimitError, UsageError
 from tidelog.network import Limits, Node, SimulatedNetwork, Simulation
@@ -189,21 +189,6 @@ def test_what_fails_further_on_takes_the_fact_back() -> None:
     assert one["r"] == {("a", 101)}
 
 
-def both(text: str, **given: Any) -> tuple[SimulatedNetwork, Node, Node]:
-    wires = SimulatedNetwork(seed=1)
-    one, two = (
-        Node(name, text, wires.transport(name), peers=["a", "b"], functors=given.get(name, ())) for name in "ab"
-    )
-    return wires, one, two
-
-
-def settle(wires: SimulatedNetwork, *nodes: Node) -> None:
-    while not wires.empty:
-        wires.deliver()
-        for each in nodes:
-            each.turn()
-
-
 TWO = """
 .functor f(x: number): number
 .decl e(@n: symbol, m: symbol, x: number)
@@ -213,9 +198,9 @@ sum: r(@m, @f(x)) :- e(@n, m, x).
 
 
 def test_each_node_gives_the_functions_of_the_rules_that_it_evaluates() -> None:
-    wires, one, two = both(TWO, a={"f": lambda x: x + 1})
+    wires, one, two = couple(TWO, a={"f": lambda x: x + 1})
     one.insert("e", [("a", "b", 1)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == {("b", 2)}
     with pytest.raises(UsageError, match="E0645"):
         two.insert("e", [("b", "a", 1)])
@@ -232,7 +217,7 @@ def test_a_node_does_not_use_a_tuple_for_which_a_functor_fails_until_the_functio
     one = Node("a", text, wires.transport("a"), peers=["b"])
     two = Node("b", text, wires.transport("b"), store=tmp_path / "b", functors={"f": Counted().next})
     one.insert("e", [("a", "b", 13), ("a", "b", 4)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["got"] == {("b", 4)}
     assert two.rejected["functor failed"] == 1
     assert [problem.code for problem in two.state.excluded.values() if problem is not None] == ["E0647"]
@@ -260,11 +245,11 @@ PLAIN = ".decl e(@n: symbol, x: number) .decl r(@n: symbol, x: number) first: r(
 
 def test_rules_that_call_functors_travel_and_leave_others_alone() -> None:
     """A node that lacks the function sets the rule aside and says so."""
-    wires, one, two = both(PLAIN, a={"g": lambda x: x * 10})
+    wires, one, two = couple(PLAIN, a={"g": lambda x: x * 10})
     one.insert("e", [("a", 1)])
     two.insert("e", [("b", 2)])
     one.rules.add(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 10)}
     assert two["r"] == {("b", 2)}
     assert two.state.book.refused == {
@@ -274,7 +259,7 @@ def test_rules_that_call_functors_travel_and_leave_others_alone() -> None:
     again = load(dump(two.state))
     assert again.book.refused == two.state.book.refused
     one.rules.remove("more")
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert one["r"] == {("a", 1)}
     assert two.state.book.refused == {}
 
@@ -332,11 +317,11 @@ def test_rules_of_others_that_fail_are_set_aside(functor: str, rule: str, code: 
         return 1 // (x - 7)
 
     given = {"g": g, "endless": endless, "other": lambda x: "text"}
-    wires, one, two = both(PLAIN, b=given)
+    wires, one, two = couple(PLAIN, b=given)
     two.state.limit(Limits(steps=2_000))
     two.insert("e", [("b", 7), ("b", 8)])
     one.rules.add(f".functor {functor}\nmore: r(@n, {rule}) :- e(@n, x).")
-    settle(wires, one, two)
+    exchange(wires, one, two)
     assert two["r"] == {("b", 7), ("b", 8)}
     assert f"[{code}]" in two.state.book.refused["more"]
     assert two.rejected["functor failed"] == 1
@@ -349,13 +334,13 @@ def test_rules_of_others_that_fail_are_set_aside(functor: str, rule: str, code: 
 
 def test_two_declarations_of_one_functor() -> None:
     """All nodes alike set the later rule aside."""
-    wires, one, two = both(PLAIN, a={"g": lambda x: 1}, b={"g": lambda x: 2})
+    wires, one, two = couple(PLAIN, a={"g": lambda x: 1}, b={"g": lambda x: 2})
     one.insert("e", [("a", 1)])
     one.rules.add(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
     change = RuleChange("other", 2, "c", ".functor g(x: symbol): number\nother: r(@n, @g(n)) :- e(@n, x).")
     for each in (one, two):
         each.state.step([("c", change)])
-    settle(wires, one, two)
+    exchange(wires, one, two)
     for each in (one, two):
         assert "E0271" in each.state.book.refused["other"]
 

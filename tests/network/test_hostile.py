@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.network.cases import REACHABILITY
-from tests.network.test_node import exchange, packet
+from tests.network.cases import REACHABILITY, exchange
+from tests.network.test_node import packet
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Limits, Node, SimulatedNetwork
 from tidelog.network.journal import dump, load

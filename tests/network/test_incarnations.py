@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.cases import CASES, REACHABILITY, trial
-from tests.network.test_node import ask_twice, exchange, packet
+from tests.network.cases import CASES, REACHABILITY, exchange, trial
+from tests.network.test_node import ask_twice, packet
 from tidelog.errors import UsageError
 from tidelog.network import Node, SimulatedNetwork, Simulation
 from tidelog.network.messages import Ack, Offer

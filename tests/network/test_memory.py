@@ -11,7 +11,7 @@ import pytest
 
 from tests.depth import DEPTH, cases, stride
 from tests.interrupting import attempts
-from tests.network.cases import REACHABILITY
+from tests.network.cases import REACHABILITY, exchange
 from tests.texts import cases_of
 from tidelog.errors import LimitError
 from tidelog.network import Node, SimulatedNetwork
@@ -90,7 +90,7 @@ def test_a_packet_for_which_there_is_no_memory_comes_again(tmp_path: Path) -> No
         a = opened(tmp_path / str(number), wires)
         with Node("b", REACHABILITY, wires.transport("b"), peers="ab") as b:
             a.insert("link", [("a", "b")])
-            settle(wires, a, b)
+            exchange(wires, a, b)
             b.insert("link", [("b", "c")])
             wires.deliver()
             with attempt:
@@ -98,17 +98,9 @@ def test_a_packet_for_which_there_is_no_memory_comes_again(tmp_path: Path) -> No
             assert attempt.error is None, f"a bare {attempt.error!r}"
             a.close()
             with opened(tmp_path / str(number), wires) as again:
-                settle(wires, again, b)
+                exchange(wires, again, b)
                 for node in (b, again):
                     node.resend()
-                settle(wires, again, b)
+                exchange(wires, again, b)
                 assert again["reachable"] == {("a", "b"), ("a", "c")}
     assert failures >= cases(10)
-
-
-def settle(wires: SimulatedNetwork, *nodes: Node) -> None:
-    """Deliver until nothing is on its way."""
-    while not wires.empty:
-        wires.deliver()
-        for node in nodes:
-            node.turn()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.cases import REACHABILITY
+from tests.network.cases import REACHABILITY, exchange
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Node, SimulatedNetwork
 from tidelog.network.messages import Ack, Base, Floor, Heard, Hello, Message, Offer, RuleChange
@@ -15,14 +15,6 @@ from tidelog.network.rulebook import Rulebook
 from tidelog.network.wire import Packet, decode, encode
 
 FINGERPRINT = Rulebook(REACHABILITY).fingerprint
-
-
-def exchange(wires: SimulatedNetwork, *nodes: Node) -> None:
-    """Deliver until nothing is on its way."""
-    while not wires.empty:
-        wires.deliver()
-        for node in nodes:
-            node.turn()
 
 
 def pair(**options: object) -> tuple[SimulatedNetwork, Node, Node]:
