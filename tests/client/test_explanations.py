@@ -15,6 +15,7 @@ import tidelog
 from tests.constructs import CONSTRUCTS, Construct
 from tests.explain.test_checking import MORE, database, proofs_of
 from tests.serving import running
+from tests.suite import loaded
 from tidelog.client.answers import RemoteEnumeration
 from tidelog.client.database import RemoteDatabase
 from tidelog.explain.proof import Proof
@@ -44,11 +45,7 @@ def behind_a_server(db: tidelog.Database) -> Iterator[RemoteDatabase]:
 
 @pytest.fixture
 def db() -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(GRAPH)
-    db.insert("edge", [(1, 2), (2, 3), (3, 4), (1, 3)])
-    db.commit()
-    return db
+    return loaded(GRAPH, {"edge": [(1, 2), (2, 3), (3, 4), (1, 3)]})
 
 
 @pytest.mark.parametrize("construct", [*CONSTRUCTS, *MORE], ids=lambda construct: construct.name)

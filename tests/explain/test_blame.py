@@ -13,7 +13,7 @@ import pytest
 import tidelog
 from tests.depth import cases
 from tests.generate import Row
-from tests.suite import FIRST_SEED, evaluate_naive
+from tests.suite import FIRST_SEED, evaluate_naive, loaded
 from tidelog.storage.extents import RowEpochs
 from tidelog.store import checkpoint
 
@@ -168,13 +168,7 @@ many: many(n) :- n = count : { e(_, _) }.
 
 @pytest.fixture
 def db() -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    db.insert("e", [("a", "b"), ("b", "c")])
-    db.commit()
-    db.insert("e", [("c", "d")])
-    db.commit()
-    return db
+    return loaded(PROGRAM, {"e": [("a", "b"), ("b", "c")]}, {"e": [("c", "d")]})
 
 
 def test_an_answer_names_what_brought_the_tuple(db: tidelog.Database) -> None:

@@ -14,18 +14,13 @@ from tests.depth import cases
 from tests.explain.test_proofs import FACTS, PROGRAM
 from tests.explain.test_random_proofs import small
 from tests.generate import Row
-from tests.suite import FIRST_SEED, evaluate_naive
+from tests.suite import FIRST_SEED, evaluate_naive, loaded
 from tests.texts import goldens, python
 
 
 @pytest.fixture
 def db() -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    for name, rows in FACTS.items():
-        db.insert(name, rows)
-    db.commit()
-    return db
+    return loaded(PROGRAM, FACTS)
 
 
 def state(db: tidelog.Database) -> dict[str, object]:
@@ -101,12 +96,10 @@ def test_an_absence_names_the_first_literal_without_a_match(
 
 
 def test_a_missing_tuple_is_explained_to_a_depth() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl a(x: number) .decl b(x: number) .decl c(x: number) .decl d(x: number) "
         "one: d(x) :- c(x). two: c(x) :- b(x). three: b(x) :- a(x)."
     )
-    db.commit()
     absence = db.why_not("d", (1,), depth=1)
     (attempt,) = absence.attempts
     assert attempt.below is not None
@@ -122,14 +115,11 @@ def test_a_tuple_that_holds_is_not_absent(db: tidelog.Database) -> None:
 
 
 def test_the_members_of_an_aggregate_wait_for_the_values_that_they_need() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl talk(p: symbol, s: number, e: number) .decl heard(p: symbol, s: number, e: number)\n"
-        "next: heard(p, s, e) :- s = min z : { talk(p, z, _), z >= now }, heard(p, _, now), talk(p, s, e)."
+        "next: heard(p, s, e) :- s = min z : { talk(p, z, _), z >= now }, heard(p, _, now), talk(p, s, e).",
+        {"talk": [("a", 1, 3), ("a", 5, 7)], "heard": [("a", 1, 3)]},
     )
-    db.insert("talk", [("a", 1, 3), ("a", 5, 7)])
-    db.insert("heard", [("a", 1, 3)])
-    db.commit()
     assert (
         str(db.why_not("heard", ("a", 1, 7)))
         == """\
@@ -152,10 +142,10 @@ heard("a", 2, 7) does not hold: no rule derives it
 
 
 def test_a_counter_comes_after_what_it_counts() -> None:
-    db = tidelog.connect()
-    db.load('.decl e(x: symbol) .decl id(x: symbol, n: number)\nid(x, autoinc()) :- e(x), x != "b".')
-    db.insert("e", [("a",), ("b",)])
-    db.commit()
+    db = loaded(
+        '.decl e(x: symbol) .decl id(x: symbol, n: number)\nid(x, autoinc()) :- e(x), x != "b".',
+        {"e": [("a",), ("b",)]},
+    )
     assert db["id"] == {("a", 0)}
     reasons = [db.why_not("id", row).attempts[0].failed for row in (("a", 1), ("c", 0), ("b", 0))]
     assert reasons == ["1 = autoinc()", 'e("c")', '"b" != "b"']
@@ -175,10 +165,10 @@ def test_what_ends_a_tuple(db: tidelog.Database) -> None:
 
 
 def test_a_rule_of_a_declaration_stays() -> None:
-    db = tidelog.connect()
-    db.load(".decl e(x: symbol, y: symbol) .decl s(x: symbol, y: symbol) eqrel\nmerged: s(x, y) :- e(x, y).")
-    db.insert("e", [("a", "b")])
-    db.commit()
+    db = loaded(
+        ".decl e(x: symbol, y: symbol) .decl s(x: symbol, y: symbol) eqrel\nmerged: s(x, y) :- e(x, y).",
+        {"e": [("a", "b")]},
+    )
     assert [each.rules for each in db.ways_to_remove("s", ("b", "a"), rules=True)] == [("merged",)]
 
 
@@ -269,21 +259,15 @@ def test_what_begins_tuples_does(seed: int) -> None:
 
 def test_an_absence_takes_tuples_first_that_have_a_bound_variable() -> None:
     """`m` has the fewest open variables, and each of its tuples would be a binding."""
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl m(z: number) .decl e(x: number, y: number, z: number) .decl q(y: number) .decl p(x: number) "
-        "p(x) :- m(z), e(x, y, z), q(y)."
+        "p(x) :- m(z), e(x, y, z), q(y).",
+        {"m": [(i,) for i in range(50)], "e": [(1, 2, 3)]},
     )
-    db.insert("m", [(i,) for i in range(50)])
-    db.insert("e", [(1, 2, 3)])
-    db.commit()
     (attempt,) = db.why_not("p", (1,)).attempts
     assert (attempt.met, attempt.failed, attempt.bindings) == (("e(1, 2, 3)", "m(3)"), "q(2)", 1)
 
 
 def test_tuples_near_a_missing_one_are_in_the_order_of_their_values() -> None:
-    db = tidelog.connect()
-    db.load(".decl e(x: number, y: number)")
-    db.insert("e", [(1, 10), (1, 9), (1, 2), (1, 11)])
-    db.commit()
+    db = loaded(".decl e(x: number, y: number)", {"e": [(1, 10), (1, 9), (1, 2), (1, 11)]})
     assert db.why_not("e", (1, 5)).near == ("e(1, 2)", "e(1, 9)", "e(1, 10)")

@@ -13,6 +13,7 @@ from tests import functions
 from tests.constructs import CONSTRUCTS, EDGE, EDGES, WEIGHT, WEIGHTS, Construct
 from tests.explain.forging import forgeries
 from tests.explain.test_proofs import made
+from tests.suite import loaded
 from tests.texts import cases_of
 from tidelog.explain.checking import ViewTables, check_steps
 from tidelog.explain.proof import Proof
@@ -188,12 +189,11 @@ def test_absent_tuples_and_complete_groups_are_checked_with_the_views() -> None:
 
 
 def test_a_negation_that_fails_is_refused_also_where_another_rule_derives_the_tuple() -> None:
-    db = tidelog.connect()
-    db.load(
-        ".decl e(x: number) .decl f(x: number) .decl b(x: number) .decl p(x: number) p(x) :- e(x), !b(x). p(x) :- f(x)."
+    db = loaded(
+        ".decl e(x: number) .decl f(x: number) .decl b(x: number) .decl p(x: number) p(x) :- e(x), !b(x)."
+        " p(x) :- f(x).",
+        {"e": [(1,)]},
     )
-    db.insert("e", [(1,)])
-    db.commit()
     proof = db.explain("p", (1,))
     for name in ("f", "b"):
         proof.check(db)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tests.texts import goldens, python
 from tidelog.explain.steps import Condition
 from tidelog.explain.views import EngineViews
@@ -41,11 +42,7 @@ PROOFS = {python(goal): text for goal, text in goldens(__file__, "proofs")}
 
 @pytest.fixture
 def db() -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    db.insert("w", ROWS)
-    db.commit()
-    return db
+    return loaded(PROGRAM, {"w": ROWS})
 
 
 @pytest.mark.parametrize("goal", PROOFS, ids=lambda goal: goal[0])
@@ -125,15 +122,13 @@ def test_a_candidate_names_the_tuple_that_is_preferred(form: str) -> None:
 
 
 def test_a_recursion_that_chooses_reads_the_candidates_of_others() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl e(x: number, c: number) .decl d(x: number, c: number) min(c) .decl t(x: number, c: number) "
         ".decl k(x: number, c: number) choice-domain x "
         "d(x, c) :- e(x, c). t(x, c) :- d(x, c). d(x, c - 1) :- t(x, c), c > 1. k(x, c) :- t(x, c). "
-        "t(x, c + 9) :- k(x, c)."
+        "t(x, c + 9) :- k(x, c).",
+        {"e": [(0, 3)]},
     )
-    db.insert("e", [(0, 3)])
-    db.commit()
     assert set(db["d"]) == {(0, 1)}
     for row in db["t"]:
         assert not db.explain("t", row).check(db).granted
@@ -142,10 +137,10 @@ def test_a_recursion_that_chooses_reads_the_candidates_of_others() -> None:
 
 
 def test_a_choice_names_what_it_passed_over() -> None:
-    db = tidelog.connect()
-    db.load(".decl k(x: number, y: number) choice-domain x .decl e(x: number, y: number) k(x, y) :- e(x, y).")
-    db.insert("e", [(1, y) for y in range(6)])
-    db.commit()
+    db = loaded(
+        ".decl k(x: number, y: number) choice-domain x .decl e(x: number, y: number) k(x, y) :- e(x, y).",
+        {"e": [(1, y) for y in range(6)]},
+    )
     (shown,) = db["k"]
     goal = db.explain("k", shown).goal
     others = [(1, y) for y in range(6) if (1, y) != shown]
@@ -165,14 +160,11 @@ def test_rules_of_declarations_have_no_invented_names() -> None:
 
 def test_members_along_a_path_have_each_wildcard_of_their_own() -> None:
     """That in the record at the end of a path had the name of that in the atom before it."""
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".type P = [a: number, b: number] .decl e(p: P, q: P) .decl w(x: number, y: number) .decl n(c: number)\n"
-        "counted: n(c) :- c = count : { w(x, _), <e+>([_, 1], q) }."
+        "counted: n(c) :- c = count : { w(x, _), <e+>([_, 1], q) }.",
+        {"e": [((5, 1), (6, 2)), ((6, 2), (7, 3))], "w": [(1, 5), (1, 8), (2, 9)]},
     )
-    db.insert("e", [((5, 1), (6, 2)), ((6, 2), (7, 3))])
-    db.insert("w", [(1, 5), (1, 8), (2, 9)])
-    db.commit()
     proof = db.explain("n", (6,), members=None)
     assert proof.goal.conditions[0].members == 6
     assert len(set(proof.goal.conditions[0].first)) == 6

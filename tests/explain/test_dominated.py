@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tests.texts import goldens, python
 from tidelog.cli.entry import main
 
@@ -50,13 +51,6 @@ far: d(y, c - 5) :- d(x, c), e(x, y), c > 7.
 way: d(y, c + 1) :- d(x, c), e(x, y).
 """
 """Rules that are not monotone: they read all candidates."""
-
-
-def loaded(text: str) -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(text)
-    db.commit()
-    return db
 
 
 @pytest.mark.parametrize(("case", "expected"), goldens(__file__, "absences"))

@@ -9,8 +9,8 @@ from xml.dom import minidom
 
 import pytest
 
-import tidelog
 from tests.explain.lean_checker import conclusions
+from tests.suite import loaded
 from tidelog.cli.explain import goal_of
 from tidelog.explain.proof import Proof
 from tidelog.language.printer import quote_string
@@ -30,13 +30,11 @@ TEXTS = [
 
 def shown(text: str) -> Proof:
     """Return the proof of a tuple with this text, from a fact, a condition, a member and a walk."""
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl e(x: symbol, y: symbol) .decl p(x: symbol, n: number) "
-        'p(x, n) :- <e+>(x, x), x != "zz", !e(x, "zz"), n = count : { e(_, x) }.'
+        'p(x, n) :- <e+>(x, x), x != "zz", !e(x, "zz"), n = count : { e(_, x) }.',
+        {"e": [(text, text)]},
     )
-    db.insert("e", [(text, text)])
-    db.commit()
     proof = db.explain("p", (text, 1))
     assert not proof.check(db).granted
     assert goal_of(proof.goal.tuple_text, db) == ("p", (text, 1))
@@ -62,10 +60,7 @@ def test_a_text_is_shown_as_it_is(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_is_exported_as_it_is(text: str) -> None:
-    db = tidelog.connect()
-    db.load(".decl e(x: symbol) .decl p(x: symbol) p(x) :- e(x).")
-    db.insert("e", [(text,)])
-    db.commit()
+    db = loaded(".decl e(x: symbol) .decl p(x: symbol) p(x) :- e(x).", {"e": [(text,)]})
     exported = db.explain("p", (text,)).export("lean")
     assert conclusions(exported)[-1] == ("p", (quote_string(text),))
 

@@ -11,7 +11,7 @@ import pytest
 import tidelog
 from tests.depth import cases
 from tests.mixtures import MixtureFollower, mixture_for
-from tests.suite import FIRST_SEED
+from tests.suite import FIRST_SEED, loaded
 from tidelog.explain import derivations as known
 from tidelog.explain.derivations import Known, TupleDerivations
 from tidelog.explain.explainer import Explainer
@@ -57,15 +57,12 @@ def test_proofs_do_not_depend_on_the_questions_before(seed: int, monkeypatch: py
 
 
 def grid(size: int) -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(
+    return loaded(
         ".decl e(x: number, y: number) .decl t(x: number, y: number) "
-        "one: t(x, y) :- e(x, y). two: t(x, z) :- t(x, y), e(y, z)."
+        "one: t(x, y) :- e(x, y). two: t(x, z) :- t(x, y), e(y, z).",
+        {"e": [(x, x + step) for x in range(size) for step in (1, 2)]},
+        closures=False,
     )
-    db.options(closures=False)
-    db.insert("e", [(x, x + step) for x in range(size) for step in (1, 2)])
-    db.commit()
-    return db
 
 
 def of(db: tidelog.Database) -> Known:
@@ -111,10 +108,9 @@ def test_what_is_known_ends_with_the_epoch() -> None:
 
 
 def test_what_is_known_ends_when_words_are_used_again() -> None:
-    db = tidelog.connect()
-    db.load(".decl s(x: symbol) .decl p(x: symbol, n: number) p(x, n) :- s(x), n = strlen(x).")
-    db.insert("s", [("a",), ("bc",)])
-    db.commit()
+    db = loaded(
+        ".decl s(x: symbol) .decl p(x: symbol, n: number) p(x, n) :- s(x), n = strlen(x).", {"s": [("a",), ("bc",)]}
+    )
     founded_proofs(db, [("p", ("bc", 2))])
     before, stamp = of(db), db.engine.dictionary.stamp
     for word in "xy":

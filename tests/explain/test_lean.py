@@ -13,7 +13,7 @@ from tests.depth import cases
 from tests.explain.lean_checker import NoProofError, conclusions
 from tests.explain.test_proofs import PROOFS, made
 from tests.explain.test_random_proofs import small
-from tests.suite import FIRST_SEED
+from tests.suite import FIRST_SEED, loaded
 
 PROGRAM = (
     ".decl edge(x: symbol, y: symbol) .decl trans(x: symbol, y: symbol) .decl n(x: symbol) "
@@ -26,12 +26,7 @@ PROGRAM = (
 
 @pytest.fixture
 def db() -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    db.options(closures=False)
-    db.insert("edge", [("a", "b"), ("b", "c"), ("c", "d")])
-    db.commit()
-    return db
+    return loaded(PROGRAM, {"edge": [("a", "b"), ("b", "c"), ("c", "d")]}, closures=False)
 
 
 def atom(symbol: str, *terms: str) -> dict[str, Any]:

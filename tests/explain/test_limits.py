@@ -10,6 +10,7 @@ import pytest
 
 import tidelog
 from tests.explain.test_proofs import made
+from tests.suite import loaded
 from tidelog.errors import Problem
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import ProofStep
@@ -32,11 +33,10 @@ class Soon(Watch):
 
 
 def chain(length: int) -> tidelog.Database:
-    db = tidelog.connect()
-    db.load(".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).")
-    db.insert("e", [(i, i + 1) for i in range(length)])
-    db.commit()
-    return db
+    return loaded(
+        ".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).",
+        {"e": [(i, i + 1) for i in range(length)]},
+    )
 
 
 def test_a_limit_before_the_first_derivation_is_an_error() -> None:
@@ -99,13 +99,11 @@ def test_a_limit_leaves_members_uncounted() -> None:
 
 
 def test_a_limit_leaves_rules_out_of_an_absence() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl a(x: number) .decl b(x: number) .decl c(x: number) .decl d(x: number) "
-        "one: d(x) :- c(x). two: d(x) :- a(x), b(x). three: c(x) :- b(x)."
+        "one: d(x) :- c(x). two: d(x) :- a(x), b(x). three: c(x) :- b(x).",
+        {"a": [(1,)]},
     )
-    db.insert("a", [(1,)])
-    db.commit()
     whole = db.why_not("d", (1,))
     assert not whole.is_partial
     texts: list[str] = []
@@ -125,13 +123,12 @@ def test_a_limit_leaves_rules_out_of_an_absence() -> None:
 
 def test_iterators_say_that_they_are_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock behind the first answer takes a minute."""
-    db = tidelog.connect()
-    db.load(
-        ".decl e(x: number, y: number) .decl t(x: number, y: number) t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z)."
+    db = loaded(
+        ".decl e(x: number, y: number) .decl t(x: number, y: number) t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z).",
+        {"e": [(99, 0), *((x, y) for x in range(9) for y in range(9))]},
+        closures=False,
+        timeout=60,
     )
-    db.options(closures=False, timeout=60)
-    db.insert("e", [(99, 0), *((x, y) for x in range(9) for y in range(9))])
-    db.commit()
     found = db.ways_to_remove("t", (99, 5))
     next(found)
     clock, minutes = time.perf_counter, count()
@@ -157,10 +154,10 @@ def test_the_time_of_an_iterator_is_that_of_its_answers(monkeypatch: pytest.Monk
 
 
 def test_a_search_for_sets_that_is_cut_short_says_so() -> None:
-    db = tidelog.connect()
-    db.load(".decl q(x: number, y: number) .decl r(y: number) .decl p(x: number) p(x) :- q(x, y), r(y).")
-    db.insert("q", [(0, y) for y in range(20_001)])
-    db.commit()
+    db = loaded(
+        ".decl q(x: number, y: number) .decl r(y: number) .decl p(x: number) p(x) :- q(x, y), r(y).",
+        {"q": [(0, y) for y in range(20_001)]},
+    )
     found = db.ways_to_derive("p", (0,))
     assert next(found) == (("r", (0,)),)
     assert (found.is_partial, len(list(found))) == (False, 199)
@@ -174,14 +171,11 @@ def test_a_search_for_sets_that_is_cut_short_says_so() -> None:
 
 
 def test_a_fact_that_all_of_very_many_proofs_need_ends_a_tuple() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl q(x: number, y: number) .decl base(x: number) .decl p(x: number) .decl t(x: number) "
-        "one: p(x) :- q(x, y), base(x). two: t(x) :- p(x)."
+        "one: p(x) :- q(x, y), base(x). two: t(x) :- p(x).",
+        {"q": [(0, y) for y in range(20_001)], "base": [(0,)]},
     )
-    db.insert("q", [(0, y) for y in range(20_001)])
-    db.insert("base", [(0,)])
-    db.commit()
     assert next(db.ways_to_remove("t", (0,))).facts == (("base", (0,)),)
     found = db.ways_to_remove("t", (0,), rules=True)
     assert {next(found).rules, next(found).rules} == {("one",), ("two",)}

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-import tidelog
 from tests.depth import cases
 from tests.explain.test_changes_of_mind import subsets
 from tests.explain.test_random_proofs import RULES, small
 from tests.generate import Row
-from tests.suite import FIRST_SEED, evaluate_naive
+from tests.suite import FIRST_SEED, evaluate_naive, loaded
 from tidelog.explain import alternatives
 from tidelog.explain.alternatives import needed_by_all
 from tidelog.explain.derivations import TupleDerivation
@@ -98,10 +97,10 @@ def test_what_ends_tuples_of_many_derivations_is_what_brute_force_finds(seed: in
 
 
 def test_facts_that_few_tuples_need_come_first(many: list[Cone]) -> None:
-    db = tidelog.connect()
-    db.load(".decl s(x: number) .decl e(x: number, y: number) first: s(0) :- e(9, 9). next: s(y) :- s(x), e(x, y).")
-    db.options(strategy="update")
-    db.insert("e", [(9, 9), *((i, i + 1) for i in range(5))])
-    db.commit()
+    db = loaded(
+        ".decl s(x: number) .decl e(x: number, y: number) first: s(0) :- e(9, 9). next: s(y) :- s(x), e(x, y).",
+        {"e": [(9, 9), *((i, i + 1) for i in range(5))]},
+        strategy="update",
+    )
     found = [each.facts for each in db.ways_to_remove("s", (5,))]
     assert found == [(("e", (i, i + 1)),) for i in (4, 3, 2, 1, 0)] + [(("e", (9, 9)),)]

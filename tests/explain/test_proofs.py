@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tests.texts import goldens, python
 from tidelog.explain.steps import ProofStep
 
@@ -115,14 +116,12 @@ def test_a_proof_names_its_facts_rules_and_variables(db: tidelog.Database) -> No
 
 
 def test_all_proofs_come_the_smallest_first() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl e(x: number, y: number) .decl t(x: number, y: number) "
-        "one: t(x, y) :- e(x, y). two: t(x, z) :- t(x, y), t(y, z)."
+        "one: t(x, y) :- e(x, y). two: t(x, z) :- t(x, y), t(y, z).",
+        {"e": [(1, 2), (2, 3), (1, 3), (3, 1)]},
+        closures=False,
     )
-    db.options(closures=False)
-    db.insert("e", [(1, 2), (2, 3), (1, 3), (3, 1)])
-    db.commit()
     proofs = list(db.explain("t", (1, 3), all=True))
     assert [sorted(row for _, row in proof.facts) for proof in proofs] == [[(1, 3)], [(1, 2), (2, 3)]]
     for name, row in [("t", (1, 1)), ("t", (3, 3))]:
@@ -169,10 +168,10 @@ def test_what_cannot_be_explained(db: tidelog.Database, relation: str, values: o
 
 
 def test_a_long_chain_is_explained_and_printed_in_part() -> None:
-    db = tidelog.connect()
-    db.load(".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).")
-    db.insert("e", [(i, i + 1) for i in range(500)])
-    db.commit()
+    db = loaded(
+        ".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).",
+        {"e": [(i, i + 1) for i in range(500)]},
+    )
     proof = db.explain("s", (500,))
     assert (proof.height, len(proof.steps)) == (500, 1_001)
     lines = str(proof).split("\n")
@@ -181,13 +180,11 @@ def test_a_long_chain_is_explained_and_printed_in_part() -> None:
 
 
 def test_rules_that_can_never_hold_derive_nothing() -> None:
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".type T = A {} | B { x: number } .decl p(x: number) .decl r(x: number) "
-        "never: p(x) :- r(x), $A() = $B(x), !r(_). holds: p(x) :- r(x)."
+        "never: p(x) :- r(x), $A() = $B(x), !r(_). holds: p(x) :- r(x).",
+        {"r": [(1,)]},
     )
-    db.insert("r", [(1,)])
-    db.commit()
     for _ in range(3):
         assert db.explain("p", (1,)).rules == ("holds",)
     assert db.why_not("p", (2,)).attempts[0].failed == "$A = $B(2)"
@@ -206,9 +203,7 @@ def test_the_picture_of_the_page_is_the_proof_of_its_example() -> None:
 
 
 def test_a_drawing_has_the_form_of_its_ending(tmp_path: Path) -> None:
-    db = tidelog.connect()
-    db.load(".decl e(x: number) e(1).")
-    db.commit()
+    db = loaded(".decl e(x: number) e(1).")
     proof = db.explain("e", (1,))
     proof.draw(tmp_path / "proof.dot")
     assert (tmp_path / "proof.dot").read_text("utf-8") == proof.to_dot()
@@ -230,11 +225,7 @@ r1: d(x, z) :- d+(x, z), s(z).
 @pytest.mark.parametrize("selection", ["", " min(c)"])
 def test_a_path_along_its_own_relation_has_a_proof_that_ends(selection: str) -> None:
     """The shortest walk along `d+` from 2 to 0 is the tuple that it derives. It made proofs that took all memory."""
-    db = tidelog.connect()
-    db.load(RECURSIVE_PATH.replace("SELECTION", selection))
-    db.insert("e", [(1, 0), (2, 1), (3, 2)])
-    db.insert("s", [(0,)])
-    db.commit()
+    db = loaded(RECURSIVE_PATH.replace("SELECTION", selection), {"e": [(1, 0), (2, 1), (3, 2)], "s": [(0,)]})
     proof = db.explain("d", (2, 0))
     chosen = ", not shown by its selection: d(2, 0) is preferred" if selection else ""
     assert (

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.errors import DataError, ProofRejected
 from tidelog.explain.checking import OpenTuple
 from tidelog.explain.proof import Proof
@@ -21,10 +22,7 @@ RULES = "t(x, y) :- e(x, y).\nt(x, z) :- e(x, y), e(y, z).\n"
 
 
 def explained() -> tuple[tidelog.Database, Proof]:
-    db = tidelog.connect()
-    db.load(CHAIN + RULES)
-    db.insert("e", [(1, 2), (2, 3)])
-    db.commit()
+    db = loaded(CHAIN + RULES, {"e": [(1, 2), (2, 3)]})
     return db, db.explain("s", (1,))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.suite import loaded
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -26,11 +27,7 @@ count: c(x, n) :- e(x, _), n = count : { e(_, _) }.
 
 def ring(length: int) -> tidelog.Database:
     """Return a database in which a node of a ring has `p` if the next one has it; none has."""
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    db.insert("e", [(i, (i + 1) % length) for i in range(length)])
-    db.commit()
-    return db
+    return loaded(PROGRAM, {"e": [(i, (i + 1) % length) for i in range(length)]})
 
 
 def code_of(call: Callable[[], object]) -> str:
@@ -68,12 +65,10 @@ def test_a_missing_tuple_is_explained_once() -> None:
 
 def test_a_missing_tuple_is_explained_again_where_more_may_stand_below_it() -> None:
     """`b` is missing below `a` at first, where the depth ends, and then beside it."""
-    db = tidelog.connect()
-    db.load(
+    db = loaded(
         ".decl z(x: number) .decl a(x: number) .decl b(x: number) .decl c(x: number) .decl g(x: number) "
         "g(x) :- a(x). g(x) :- b(x). a(x) :- b(x). b(x) :- c(x). c(x) :- z(x)."
     )
-    db.commit()
     text = str(db.why_not("g", (1,), depth=2))
     assert "shown above" not in text
     assert text.count("b(1) does not hold: no rule derives it") == 2

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.io import read_facts, text_reader, write_view
 from tidelog.io.relation import Relation, WordRows
 
@@ -82,10 +83,7 @@ def test_wrong_positions(tmp_path: Path, options: dict[str, Any], code: str, par
 
 
 def test_names_in_the_first_line_of_an_output(tmp_path: Path) -> None:
-    db = tidelog.connect()
-    db.load(PROGRAM)
-    db.insert("e", [(1, "a")])
-    db.commit()
+    db = loaded(PROGRAM, {"e": [(1, "a")]})
     relation, words = db.program.relations["e"], db["e"].words()
     options: dict[str, Any] = {"headers": True, "attributeNames": "number;text", "delimiter": ";"}
     path = write_view(options, tmp_path, relation, words, db.dictionary)

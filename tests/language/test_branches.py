@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidelog
-from tests.suite import evaluate_embedded, evaluate_naive
+from tests.suite import evaluate_embedded, evaluate_naive, loaded
 from tests.texts import cases_of
 from tidelog.errors import ProgramError
 from tidelog.language import check, read, warnings
@@ -27,9 +27,7 @@ def test_the_text_comes_back(written: str, printed: str) -> None:
 def test_checked_rules_print_as_written() -> None:
     text = f"{LIST}.decl r(x: List)\nr1: r($Cons(1, x)) :- r(x), x = $Nil."
     assert str(check(read(text)).rules[0]) == "r1: r($Cons(1, x)) :- r(x), x = $Nil."
-    db = tidelog.connect()
-    db.load(text)
-    db.commit()
+    db = loaded(text)
     (node,) = db.engine.program.nodes
     assert str(node.rules[0]) == "r1: r(#v1) :- r(x), x = $Nil, #v1 = $Cons(1, x)."
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.cli.entry import main
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
@@ -28,9 +29,7 @@ def rules(text: str) -> dict[str | None, str]:
 
 
 def views(text: str) -> dict[str, list[tuple[object, ...]]]:
-    db = tidelog.connect()
-    db.load(text)
-    db.commit()
+    db = loaded(text)
     db.check()
     return {name: sorted(db[name]) for name in db}
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tidelog.errors import LimitError
 from tidelog.language.regex import DEPTH, LENGTH, REPEATS, SIZE, PatternError, matcher, translate_to_re2
 from tidelog.maintain.functors import LONGEST, call_out
@@ -116,11 +117,9 @@ def test_what_a_pattern_means(pattern: str, fitting: list[str], others: list[str
 def test_the_engine_and_the_checker_agree_on_every_pattern() -> None:
     texts = sorted({text for _, fitting, others in MEANINGS for text in (*fitting, *others)})
     patterns = [pattern for pattern, _, _ in MEANINGS]
-    db = tidelog.connect()
-    db.load(SCHEME)
-    db.insert("pattern", [(pattern,) for pattern in (*patterns, *WRONG)])
-    db.insert("text", [(text,) for text in texts])
-    db.commit()
+    db = loaded(
+        SCHEME, {"pattern": [(pattern,) for pattern in (*patterns, *WRONG)], "text": [(text,) for text in texts]}
+    )
     found = set(db["found"])
     for pattern, fitting, others in MEANINGS:
         assert {(pattern, text) for text in fitting} <= found
@@ -132,10 +131,10 @@ def test_the_engine_and_the_checker_agree_on_every_pattern() -> None:
 
 
 def test_constant_patterns_on_the_checker() -> None:
-    db = tidelog.connect()
-    db.load('.decl t(x: symbol)\n.decl a(x: symbol)\na(x) :- t(x), match("[[:alpha:]]+", x), !match("b*", x).')
-    db.insert("t", [("abc",), ("bb",), ("1",)])
-    db.commit()
+    db = loaded(
+        '.decl t(x: symbol)\n.decl a(x: symbol)\na(x) :- t(x), match("[[:alpha:]]+", x), !match("b*", x).',
+        {"t": [("abc",), ("bb",), ("1",)]},
+    )
     assert set(db["a"]) == {("abc",)}
     db.check()
 
@@ -199,10 +198,10 @@ def stop() -> None:
 
 
 def test_catastrophic_patterns_are_not() -> None:
-    db = tidelog.connect()
-    db.load('.decl t(x: symbol)\n.decl a(x: symbol)\na(x) :- t(x), match("(a+)+b|(a|a)*b|(a*)*b", x).')
-    db.insert("t", [("a" * 10_000,), ("a" * 10_000 + "b",)])
-    db.commit()
+    db = loaded(
+        '.decl t(x: symbol)\n.decl a(x: symbol)\na(x) :- t(x), match("(a+)+b|(a|a)*b|(a*)*b", x).',
+        {"t": [("a" * 10_000,), ("a" * 10_000 + "b",)]},
+    )
     assert [len(str(x)) for (x,) in db["a"]] == [10_001]
     db.check()
 

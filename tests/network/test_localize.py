@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-import tidelog
 from tests.network.cases import CASES
+from tests.suite import loaded
 from tests.texts import cases_of, python
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
@@ -175,8 +175,7 @@ def test_every_body_is_at_one_place(name: str) -> None:
 
 
 def test_marks_mean_nothing_in_one_database() -> None:
-    database = tidelog.connect()
-    database.load(LINKS + "out(@s, d) :- link(@s, d).\nout(@s, d) :- link(@s, z), out(@z, d).")
-    database.insert("link", [("a", "b"), ("b", "c")])
-    database.commit()
+    database = loaded(
+        LINKS + "out(@s, d) :- link(@s, d).\nout(@s, d) :- link(@s, z), out(@z, d).", {"link": [("a", "b"), ("b", "c")]}
+    )
     assert set(database["out"]) == {("a", "b"), ("b", "c"), ("a", "c")}

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+from tests.rdf.stores import stored
 from tests.serving import Address, Answered, running
-from tidelog.rdf import Store, connect
+from tidelog.rdf import Store
 from tidelog.rdf.serve.application import application
 from tidelog.serve.access import AccessToken
 from tidelog.serve.requests import ServerLimits
@@ -51,9 +52,6 @@ class Server(Address):
 @contextmanager
 def serving(text: str = TRIG, *tokens: str, limits: ServerLimits | None = None) -> Iterator[Server]:
     """Serve the triples of a text and what follows by RDFS."""
-    store = connect(rules="rdfs")
-    store.prefixes[""] = EXAMPLE
-    store.insert(text, "trig")
-    store.commit()
+    store = stored(text, "trig", prefix=EXAMPLE, rules="rdfs")
     with running(application(store, tuple(map(AccessToken.of, tokens)), limits), has_tokens=bool(tokens)) as address:
         yield Server(address, store)

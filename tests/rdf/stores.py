@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from tests.rdf.w3c import Triple
-from tidelog.rdf import Store
+from tidelog.rdf import Store, connect
 from tidelog.rdf.terms import PREFIXES, XSD
 
 EXAMPLE = "http://example.org/"
@@ -32,14 +33,19 @@ def triples(text: str) -> set[Triple]:
     return {tuple(line.split()) for line in text.replace(";", "\n").splitlines() if line.strip()}  # type: ignore[misc]
 
 
+def terms(found: Iterable[Triple]) -> list[tuple[str, ...]]:
+    """The terms of triples of prefixed names."""
+    return [tuple(map(full, triple)) for triple in found]
+
+
 def insert(store: Store, found: Iterable[Triple]) -> None:
     """Insert triples of prefixed names."""
-    store.insert([tuple(map(full, triple)) for triple in found])
+    store.insert(terms(found))
 
 
 def delete(store: Store, found: Iterable[Triple]) -> None:
     """Delete triples of prefixed names."""
-    store.delete([tuple(map(full, triple)) for triple in found])
+    store.delete(terms(found))
 
 
 def everything(store: Store) -> set[Triple]:
@@ -50,3 +56,21 @@ def everything(store: Store) -> set[Triple]:
 def clashes(store: Store) -> set[str]:
     """The names of the rules that find an inconsistency."""
     return {str(row[0]).replace("eq-diff0", "eq-diff1") for row in store.inconsistencies()}
+
+
+def stored(
+    data: Any,
+    format: str | None = None,
+    *,
+    base: str | None = None,
+    graph: str | None = None,
+    prefix: str | None = None,
+    **options: Any,
+) -> Store:
+    """A store with data, which `insert` takes; `prefix` is the IRI of `:`, and `connect` takes the `options`."""
+    store: Store = connect(**options)
+    if prefix is not None:
+        store.prefixes[""] = prefix
+    store.insert(data, format, base=base, graph=graph)
+    store.commit()
+    return store

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.maintain.test_many_rules import bytecodes
-from tests.rdf.stores import delete, full, insert, triples
+from tests.rdf.stores import delete, full, insert, stored, terms, triples
 from tidelog.maintain.strategies import situation
 from tidelog.rdf import TYPE, Store, StoreChange, connect
 
@@ -83,9 +83,9 @@ def _about_equality(store: Store) -> int:
 
 
 def test_rules_about_equality_come_with_the_first_pair() -> None:
-    store = connect(rules="owl-rl")
-    insert(store, triples(":p rdf:type owl:FunctionalProperty; :q rdfs:domain :A; :x :p :y; :y :q :z"))
-    store.commit()
+    store = stored(
+        terms(triples(":p rdf:type owl:FunctionalProperty; :q rdfs:domain :A; :x :p :y; :y :q :z")), rules="owl-rl"
+    )
     assert _about_equality(store) == 0
     insert(store, triples(":x :p :y2"))
     change = store.commit()
@@ -109,9 +109,7 @@ def test_rules_about_equality_come_with_the_first_pair() -> None:
 
 
 def test_a_trial_leaves_no_rules_about_equality() -> None:
-    store = connect(rules="owl-rl")
-    insert(store, triples(":p rdf:type owl:FunctionalProperty; :x :p :y; :y :q :z"))
-    store.commit()
+    store = stored(terms(triples(":p rdf:type owl:FunctionalProperty; :x :p :y; :y :q :z")), rules="owl-rl")
     before, rules = set(store), set(store.database.rules)
     with store.what_if() as trial:
         trial.insert([(full(":x"), full(":p"), full(":y2"))])
@@ -125,9 +123,7 @@ def test_a_trial_leaves_no_rules_about_equality() -> None:
 
 
 def test_members_of_nothing_are_members_of_all_classes_below_it() -> None:
-    store = connect(rules="owl-rl")
-    insert(store, triples(":A rdfs:subClassOf owl:Nothing; owl:Nothing rdfs:subClassOf :B"))
-    store.commit()
+    store = stored(terms(triples(":A rdfs:subClassOf owl:Nothing; owl:Nothing rdfs:subClassOf :B")), rules="owl-rl")
     insert(store, triples(":x rdf:type :A"))
     store.commit()
     assert (full(":x"), TYPE, full(":B")) in store

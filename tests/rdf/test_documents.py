@@ -14,6 +14,7 @@ import pyoxigraph
 import pytest
 import rdflib
 
+from tests.rdf.stores import stored
 from tests.texts import cases_of
 from tidelog import DataError, TidelogError
 from tidelog.rdf import Store, connect, literal, term
@@ -23,10 +24,7 @@ LITERALS = cases_of(__file__, "literals")
 
 
 def store_of(text: str, format: str = "turtle") -> Store:
-    store = connect()
-    store.insert(text, format=format)
-    store.commit()
-    return store
+    return stored(text, format=format)
 
 
 def objects(store: Store) -> set[object]:
@@ -159,9 +157,7 @@ def test_blank_nodes_of_two_texts_are_different_nodes() -> None:
 
 
 def test_blank_nodes_are_deleted_as_triples_or_graphs_and_not_as_text() -> None:
-    store = connect()
-    store.insert("_:a <http://a/p> 1, 2, 3 .")
-    store.commit()
+    store = stored("_:a <http://a/p> 1, 2, 3 .")
     with pytest.raises(DataError) as caught:
         store.delete("\n_:a <http://a/p> 1 .")
     assert (caught.value.code, caught.value.problems[0].place) == ("E0463", "<text>:2:1")
@@ -176,9 +172,7 @@ def test_blank_nodes_are_deleted_as_triples_or_graphs_and_not_as_text() -> None:
 def test_graphs_of_rdflib_go_in_and_out() -> None:
     graph = rdflib.Graph()
     graph.parse(data='@prefix : <http://a/> . :s :p [ :q "1"^^:mine, "é\\n"@fr, 01, 1.50 ] , ( 1 2 ) .')
-    store = connect()
-    store.insert(graph)
-    store.commit()
+    store = stored(graph)
     assert set(store.to_rdflib()) == set(graph)
     store.insert(graph)
     assert len(store.commit().inserted) == 0
@@ -188,9 +182,7 @@ def test_all_graphs_of_a_dataset_go_in() -> None:
     dataset = rdflib.Dataset()
     for number, graph in enumerate((dataset.default_graph, dataset.graph("http://a/graph"))):
         graph.add((rdflib.URIRef("http://a/s"), rdflib.URIRef("http://a/p"), rdflib.Literal(number)))
-    store = connect()
-    store.insert(dataset)
-    store.commit()
+    store = stored(dataset)
     assert objects(store) == {literal(0), literal(1)}
     store.delete(dataset)
     store.commit()
@@ -367,9 +359,7 @@ def test_relative_iris_of_a_file_begin_with_its_base_or_else_its_own_iri(ending:
         (WITH_BASE[ending], "http://a/c", given),
     ):
         path.write_text(text)
-        store = connect()
-        store.insert(path, base=base)
-        store.commit()
+        store = stored(path, base=base)
         assert list(store.triples()) == [(expected, "http://a/p", f"{expected}#o")]
         store.delete(str(path), base=base)
         store.commit()

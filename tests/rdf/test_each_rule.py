@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdf.stores import delete, full, insert, triples
+from tests.rdf.stores import delete, full, insert, stored, terms, triples
 from tests.rdf.w3c import Triple
-from tidelog.rdf import Store, connect
+from tidelog.rdf import Store
 from tidelog.rdf.tables import table
 
 _TEXT = (Path(__file__).parent / "each_rule.txt").read_text(encoding="utf-8")
@@ -22,10 +22,7 @@ FROM_OTHERS = {"cls-int2", "cls-uni", "cax-eqc1", "cax-eqc2", "prp-eqp1", "prp-e
 
 
 def store_of(asserted: set[Triple]) -> Store:
-    store = connect(rules="owl-rl")
-    insert(store, asserted)
-    store.commit()
-    return store
+    return stored(terms(asserted), rules="owl-rl")
 
 
 def without_each(store: Store, asserted: set[Triple]) -> Iterator[Triple]:

@@ -14,7 +14,7 @@ import tidelog
 from tests.depth import cases, stride
 from tests.explain.forging import forgeries
 from tests.rdf.random_ontologies import ontology, triple
-from tests.rdf.stores import EXAMPLE, delete, everything, full, insert, short, triples
+from tests.rdf.stores import EXAMPLE, delete, everything, full, insert, short, stored, terms, triples
 from tests.rdf.test_rule_tables import CASES, CLASHES
 from tests.rdf.w3c import closure
 from tidelog.explain.checking import ViewTables, check_steps
@@ -25,11 +25,7 @@ from tidelog.rdf.tables import RULE_SETS, TableRule, table
 
 
 def store_of(text: str, rules: str = "owl-rl") -> Store:
-    store = connect(rules=rules)
-    store.prefixes[""] = EXAMPLE
-    insert(store, sorted(triples(text)))
-    store.commit()
-    return store
+    return stored(terms(sorted(triples(text))), prefix=EXAMPLE, rules=rules)
 
 
 def explained(store: Store, goal: tuple[str, ...]) -> TripleProof:
@@ -96,9 +92,7 @@ _MOST_PROOFS = 25
 
 @pytest.mark.parametrize(("rules", "rule"), RULES, ids=lambda each: getattr(each, "name", each))
 def test_each_rule_of_a_table_is_named_by_a_proof(rules: str, rule: TableRule) -> None:
-    store = connect(rules=rules)
-    store.insert(premises_of(rule))
-    store.commit()
+    store = stored(premises_of(rule), rules=rules)
     head = rule.head
     goal = [ground(term) for term in head.terms[:3]]
     if head.predicate == "tidelog:false":
@@ -139,9 +133,7 @@ def test_what_ends_triples_is_what_brute_force_finds(seed: int) -> None:
     asserted = sorted(
         {triple(rng, 0.1) for _ in range(7)} | {(":A", "rdfs:subClassOf", ":B"), (":a", "rdf:type", ":A")}
     )
-    store = connect(rules="owl-rl")
-    insert(store, asserted)
-    store.commit()
+    store = stored(terms(asserted), rules="owl-rl")
     goals = [each for each in sorted(everything(store) - set(asserted)) if each[2] != "owl:Thing"]
     subsets = [frozenset(each) for size in range(1, 4) for each in combinations(asserted, size)]
     without = {gone: closure(set(asserted) - gone)[0] for gone in subsets}
@@ -172,10 +164,7 @@ ex:Cook rdfs:subClassOf ex:Person .
 
 @pytest.fixture
 def people() -> Store:
-    store = connect(rules=("rdfs", PROGRAM))
-    store.insert(DATA)
-    store.commit()
-    return store
+    return stored(DATA, rules=("rdfs", PROGRAM))
 
 
 def ex(*names: str) -> tuple[str, ...]:
@@ -220,9 +209,7 @@ def test_texts_that_cannot_be_printed_are_shown_by_escapes() -> None:
 .decl odd(x: symbol, y: symbol)
 odd: odd(x, "urn:\0\u202e\\\"") :- ex:p(x, _), x != "\x07 \\".
 """
-    store = connect(rules=("rdfs", rules))
-    store.insert("<http://example.org/x> <http://example.org/p> <urn:é> .")
-    store.commit()
+    store = stored("<http://example.org/x> <http://example.org/p> <urn:é> .", rules=("rdfs", rules))
     text = 'urn:\0\u202e\\"'
     found = store.explain("odd", ("http://example.org/x", text))
     assert str(found) == (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdf.stores import stored
 from tidelog import DataError, TidelogError, UsageError
 from tidelog.rdf import Store, connect
 from tidelog.rdf.terms import RDFS, TYPE
@@ -51,11 +52,10 @@ def test_bases() -> None:
 
 @pytest.mark.parametrize("ending", ["ttl", "nt", "nq", "trig", "jsonld", "TTL", "ttl.gz", "nt.gz", "nq.gz"])
 def test_files_are_read_and_written_by_their_endings(ending: str, tmp_path: Path) -> None:
-    store = connect(rules="rdfs")
-    store.insert(
-        f'<http://a/s> <http://a/p> 1, "x\\n"@fr ; a <http://a/A> .<http://a/A> <{RDFS}subClassOf> <http://a/B> .'
+    store = stored(
+        f'<http://a/s> <http://a/p> 1, "x\\n"@fr ; a <http://a/A> .<http://a/A> <{RDFS}subClassOf> <http://a/B> .',
+        rules="rdfs",
     )
-    store.commit()
     path = tmp_path / f"graph.{ending}"
     store.write(path, inferred=True)
     assert path.read_bytes().startswith(b"\x1f\x8b") == ending.endswith(".gz")

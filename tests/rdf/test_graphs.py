@@ -10,6 +10,7 @@ import pytest
 import rdflib
 
 from tests import depth
+from tests.rdf.stores import stored
 from tidelog import DataError, UsageError
 from tidelog.rdf import TYPE, Store, connect
 
@@ -21,10 +22,7 @@ TRIG = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/200
 
 
 def store_of(text: str, format: str = "trig") -> Store:
-    store = connect(rules="rdfs")
-    store.insert(text, format)
-    store.commit()
-    return store
+    return stored(text, format, rules="rdfs")
 
 
 def quads(store: Store) -> set[tuple[str, ...]]:
@@ -98,9 +96,7 @@ def test_graphs_come_out_as_they_went_in(format: str, tmp_path: Path) -> None:
     store = store_of(TRIG)
     assert quads(store_of(store.to_text(format), format)) == quads(store)
     store.write(tmp_path / "graphs.out", format, inferred=True)
-    again = connect()
-    again.insert(tmp_path / "graphs.out", format)
-    again.commit()
+    again = stored(tmp_path / "graphs.out", format)
     assert quads(again) == quads(store)
     assert store.to_text("nquads", inferred=True).count("urn:tidelog:inferred") == 1
     assert "urn:tidelog:inferred" not in store.to_text("nquads")
@@ -136,10 +132,11 @@ def test_blank_nodes_name_graphs_and_stay_the_same_inside_of_triples() -> None:
 
 
 def test_a_triple_as_a_term_is_no_subject() -> None:
-    store = connect(rules="owl-rl")
-    store.insert("""@prefix : <http://a/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
-        :says owl:inverseOf :saidBy . :ann :says <<( :rex a :Dog )>> , "yes"@en--ltr .""")
-    store.commit()
+    store = stored(
+        """@prefix : <http://a/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        :says owl:inverseOf :saidBy . :ann :says <<( :rex a :Dog )>> , "yes"@en--ltr .""",
+        rules="owl-rl",
+    )
     assert len(store.triples(None, "http://a/saidBy")) == 0
     assert len(store.triples("http://a/ann", "http://a/says")) == 2
     assert connect().to_text("turtle") is not None

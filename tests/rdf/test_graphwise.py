@@ -11,7 +11,7 @@ import pytest
 
 from tests import depth
 from tests.rdf.random_ontologies import triple
-from tests.rdf.stores import EXAMPLE, full
+from tests.rdf.stores import EXAMPLE, full, stored
 from tidelog import LimitError, UsageError
 from tidelog.rdf import TYPE, GraphwiseChange, GraphwiseStore, Store, StoreChange, connect
 
@@ -26,10 +26,8 @@ Quad = tuple[str, str, str, str]
 
 
 def store_of(text: str = TRIG) -> GraphwiseStore:
-    store = connect(rules="owl-rl", inference="graph")
-    store.prefixes[""] = EXAMPLE
-    store.insert(text, "trig")
-    store.commit()
+    store = stored(text, "trig", prefix=EXAMPLE, rules="owl-rl", inference="graph")
+    assert isinstance(store, GraphwiseStore)
     return store
 
 
@@ -126,9 +124,7 @@ def test_subscribers_hear_of_quads() -> None:
 
 
 def closure(quads: set[Quad], graph: str) -> Iterator[tuple[str, ...]]:
-    store = connect(rules="owl-rl")
-    store.insert([quad[:3] for quad in quads if quad[3] in ("", graph)])
-    store.commit()
+    store = stored([quad[:3] for quad in quads if quad[3] in ("", graph)], rules="owl-rl")
     return (tuple(map(str, row)) for row in store.triples())
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.rdf.serving import EXAMPLE, serving
-from tidelog.rdf import Store, connect, justified
+from tests.rdf.stores import stored
+from tidelog.rdf import Store, justified
 from tidelog.workspace.change import RelationChange
 
 PREFIXES = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -17,10 +18,7 @@ ALL_FIVE = [":ann :owns :fern", ":fern a :Fern", ":Fern sub :Plant", ":Plant dis
 
 
 def store_of(text: str) -> Store:
-    store = connect(rules="owl-rl")
-    store.insert(text)
-    store.commit()
-    return store
+    return stored(text, rules="owl-rl")
 
 
 def short(term: str) -> str:
@@ -57,9 +55,7 @@ def test_without_any_of_its_triples_an_inconsistency_does_not_hold() -> None:
         store.delete([triple])
         store.commit()
         assert len(store.inconsistencies()) == len(store.justifications()) == 0
-    store = connect(rules="owl-rl")
-    store.insert(found.triples)
-    store.commit()
+    store = stored(found.triples, rules="owl-rl")
     assert {row[0] for row in store.inconsistencies()} == {"cax-dw"}
 
 
@@ -105,9 +101,7 @@ def test_subscribers_hear_of_inconsistencies_and_of_justifications() -> None:
 
 def test_a_program_may_have_relations_of_these_names() -> None:
     program = ".decl justifications(x: symbol)\njustifications(x) :- :A(x)."
-    store = connect(rules=f"@prefix : <http://example.org/> .\n{program}")
-    store.insert(f"{PREFIXES} :x a :A .")
-    store.commit()
+    store = stored(f"{PREFIXES} :x a :A .", rules=f"@prefix : <http://example.org/> .\n{program}")
     assert list(store["justifications"]) == [(f"{EXAMPLE}x",)]
     assert len(store["inconsistencies"]) == 0
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.depth import cases
 from tests.rdf.random_shapes import PREFIXES, shapes, triple
+from tests.rdf.stores import stored
 from tidelog.rdf import Store, connect, prefixes
 
 SHAPES = """
@@ -74,9 +75,7 @@ def test_other_shapes_and_stores_with_other_rules_read_theirs(tmp_path: Path, re
 def test_rules_are_compiled_where_other_relations_stand_before_them(tmp_path: Path, readings: list[str]) -> None:
     path = file_of(tmp_path, SHAPES)
     filled(path)
-    store = connect()
-    store.insert(f"{PREFIXES} :a :other 1 ; a :K .")
-    store.commit()
+    store = stored(f"{PREFIXES} :a :other 1 ; a :K .")
     store.shapes(path)
     store.commit()
     assert len(readings) == 2

@@ -10,6 +10,7 @@ import pyoxigraph
 import pytest
 
 from tests.depth import cases
+from tests.rdf.stores import stored
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError
 from tidelog.rdf import connect, lines
@@ -139,9 +140,7 @@ def test_a_file_adds_nothing_when_it_comes_again(tmp_path: Path) -> None:
 def test_packed_files_of_several_members_and_bombs(tmp_path: Path) -> None:
     path = tmp_path / "a.nt.gz"
     path.write_bytes(gzip.compress(b"<a:b> <a:c> <a:d> .\n") + gzip.compress(b"<a:b> <a:c> <a:e> .\n") + b"\0\0")
-    store = connect()
-    store.insert(path)
-    store.commit()
+    store = stored(path)
     assert len(store) == 2
     with gzip.open(path, "wb", 9) as file:
         for _ in range(280):

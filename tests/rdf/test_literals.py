@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rdf.stores import EXAMPLE, full, short
+from tests.rdf.stores import EXAMPLE, full, short, stored
 from tests.texts import cases_of, python
 from tidelog.rdf import Store, connect
 from tidelog.rdf.literals import differ, is_outside, value_of
@@ -14,10 +14,7 @@ HEADER = "\n".join(f"@prefix {name}: <{iri}> ." for name, iri in {**PREFIXES, ""
 
 
 def store_of(text: str, *rules: str) -> Store:
-    store = connect(rules=rules or "owl-rl")
-    store.insert(f"{HEADER}\n{text}")
-    store.commit()
-    return store
+    return stored(f"{HEADER}\n{text}", rules=rules or "owl-rl")
 
 
 def clashes(store: Store) -> set[tuple[str, ...]]:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.allocations import Budget
-from tests.rdf.stores import everything, insert, triples
+from tests.rdf.stores import everything, insert, stored, terms, triples
 from tidelog.errors import LimitError
-from tidelog.rdf import Store, connect
+from tidelog.rdf import Store
 
 BEFORE = triples(":Dog rdfs:subClassOf :Mammal; :rex rdf:type :Dog")
 MORE = triples(":Mammal rdfs:subClassOf :Animal; :rex :likes :mia; :likes rdfs:subPropertyOf :knows")
@@ -17,10 +17,7 @@ AFTER = triples(":Dog rdfs:subClassOf :Animal; :rex rdf:type :Mammal; :rex rdf:t
 
 
 def filled() -> Store:
-    store = connect(rules="owl-rl")
-    insert(store, BEFORE)
-    store.commit()
-    return store
+    return stored(terms(BEFORE), rules="owl-rl")
 
 
 def fits(call: Callable[[], object], budget: Budget) -> bool:

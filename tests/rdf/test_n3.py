@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdf.stores import stored
 from tests.texts import cases_of, python
 from tidelog import DataError, ProgramError, UsageError
 from tidelog.rdf import Store, connect, literal
@@ -46,9 +47,7 @@ def test_rules_derive_triples(rules: str, expected: list[str]) -> None:
 def test_rules_have_names_by_which_they_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "family-tree.n3"
     path.write_text(PREFIXES + "{ ?x :parent ?y } => { ?y :child ?x } . { ?x :child ?y } => { ?x :older ?y } .")
-    store = connect(rules=path)
-    store.insert(DATA)
-    store.commit()
+    store = stored(DATA, rules=path)
     assert len(store.inferred()) == 4
     assert store.load_n3(path, "again") == ("again_1", "again_2")
     store.commit()

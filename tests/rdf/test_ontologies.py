@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rdflib
 
-from tests.rdf.stores import clashes, delete, everything, insert, short
+from tests.rdf.stores import clashes, delete, everything, insert, short, stored
 from tests.rdf.w3c import Triple, closure
 from tidelog.rdf import Store, connect, term
 
@@ -20,10 +20,7 @@ ONTOLOGIES = sorted(path.stem for path in FOLDER.iterdir())
 
 
 def store_of(name: str) -> Store:
-    store = connect(rules="owl-rl")
-    store.insert(FOLDER / f"{name}.ttl")
-    store.commit()
-    return store
+    return stored(FOLDER / f"{name}.ttl", rules="owl-rl")
 
 
 def shortened(triples: Iterable[Iterable[Any]]) -> set[Triple]:

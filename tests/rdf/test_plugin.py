@@ -11,6 +11,7 @@ import pytest
 import rdflib
 from rdflib import RDF, RDFS, Literal, Namespace, URIRef
 
+from tests.rdf.stores import stored
 from tidelog import DataError, UsageError
 from tidelog.rdf import connect
 from tidelog.rdf.plugin import RdflibStore
@@ -103,9 +104,7 @@ def test_datasets_have_graphs() -> None:
 
 
 def test_a_store_at_hand_is_shared() -> None:
-    store = connect(rules="owl-rl")
-    store.insert(TURTLE)
-    store.commit()
+    store = stored(TURTLE, rules="owl-rl")
     found = rdflib.Graph(store=RdflibStore(store))
     assert (E.rex, RDF.type, E.Animal) in found
     found.add((E.tom, RDF.type, E.Dog))

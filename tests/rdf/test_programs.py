@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdf.stores import stored
 from tidelog import ProgramError, UsageError
 from tidelog.rdf import TYPE, Store, connect
 
@@ -30,9 +31,7 @@ def names(store: Store, predicate: str, inferred: bool = True) -> set[tuple[str,
 
 
 def test_a_program_reads_and_derives_triples() -> None:
-    store = connect(rules=FRIENDS)
-    store.insert(DATA)
-    store.commit()
+    store = stored(DATA, rules=FRIENDS)
     pairs = {("ann", "bob"), ("bob", "ann"), ("bob", "cid"), ("cid", "bob")}
     assert len(store.triples(None, None, EXAMPLE + "Popular")) == 1
     assert names(store, EXAMPLE + "friend") == pairs
@@ -43,9 +42,7 @@ def test_a_program_reads_and_derives_triples() -> None:
 
 
 def test_queries_have_prefixes() -> None:
-    store = connect(rules=FRIENDS)
-    store.insert(DATA)
-    store.commit()
+    store = stored(DATA, rules=FRIENDS)
     assert set(store.query("ex:friend(x, ex:ann)")) == {(EXAMPLE + "bob", EXAMPLE + "ann")}
     assert set(store.query("foaf:Person(x)")) == {(EXAMPLE + "dan",)}
     assert len(store.query("<foaf:knows/foaf:knows>(ex:ann, x)")) == 2
@@ -55,9 +52,9 @@ def test_queries_have_prefixes() -> None:
 
 
 def test_rules_come_and_go_with_the_data() -> None:
-    store = connect(rules=("rdfs", FRIENDS))
-    store.insert(DATA + ":friend <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> :near .")
-    store.commit()
+    store = stored(
+        DATA + ":friend <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> :near .", rules=("rdfs", FRIENDS)
+    )
     assert names(store, EXAMPLE + "near") == names(store, EXAMPLE + "friend")
     assert len(names(store, EXAMPLE + "near")) == 4
     store.rules.remove("friends")
@@ -81,16 +78,15 @@ def test_a_program_that_derives_axioms() -> None:
 
 
 def test_all_triples_as_one_relation() -> None:
-    store = connect(
+    store = stored(
+        "@prefix : <http://example.org/> . :p :symmetric :yes . :a :p :b . :a a :C .",
         rules="""
         @prefix : <http://example.org/> .
         .decl subject(x: symbol)
         subject(x) :- triple(x, _, _).
         triple(y, p, x) :- :symmetric(p, _), triple(x, p, y).
-        """
+        """,
     )
-    store.insert("@prefix : <http://example.org/> . :p :symmetric :yes . :a :p :b . :a a :C .")
-    store.commit()
     assert store.contains(EXAMPLE + "b", EXAMPLE + "p", EXAMPLE + "a")
     assert {str(x).removeprefix(EXAMPLE) for (x,) in store["subject"]} == {"p", "a", "b"}
     store.insert("@prefix : <http://example.org/> . :q :symmetric :yes . :c :q :d .")
@@ -103,9 +99,10 @@ def test_all_triples_as_one_relation() -> None:
 
 
 def test_triples_of_properties_that_only_rules_name() -> None:
-    store = connect(rules="@prefix : <http://example.org/> .\n triple(x, p, y) :- :says(x, p), :of(x, y).")
-    store.insert("@prefix : <http://example.org/> . :a :says :new ; :of :b .")
-    store.commit()
+    store = stored(
+        "@prefix : <http://example.org/> . :a :says :new ; :of :b .",
+        rules="@prefix : <http://example.org/> .\n triple(x, p, y) :- :says(x, p), :of(x, y).",
+    )
     assert store.contains(EXAMPLE + "a", EXAMPLE + "new", EXAMPLE + "b")
     assert len(store) == 3
 
@@ -113,9 +110,7 @@ def test_triples_of_properties_that_only_rules_name() -> None:
 def test_programs_are_files_as_well(tmp_path: Path) -> None:
     path = tmp_path / "friends.dl"
     path.write_text(FRIENDS)
-    store = connect(rules=path)
-    store.insert(DATA)
-    store.commit()
+    store = stored(DATA, rules=path)
     assert len(names(store, EXAMPLE + "friend")) == 4
 
 
@@ -159,9 +154,7 @@ def test_texts_for_other_verbs_are_refused_with_that_verb(text: str, verb: str) 
 
 
 def test_a_program_may_have_a_relation_called_triple() -> None:
-    store = connect(rules=".decl triple(x: number)  triple(1).  .decl r(x: number)  r(x) :- triple(x).")
-    store.insert(DATA)
-    store.commit()
+    store = stored(DATA, rules=".decl triple(x: number)  triple(1).  .decl r(x: number)  r(x) :- triple(x).")
     assert list(store["r"]) == [(1,)]
     assert len(store) == 5
 

@@ -8,7 +8,7 @@ import pyoxigraph
 import pytest
 
 from tests.depth import cases
-from tests.rdf.stores import EXAMPLE, full
+from tests.rdf.stores import EXAMPLE, full, stored
 from tidelog import UsageError
 from tidelog.rdf import Store, connect
 from tidelog.rdf.terms import PREFIXES, TYPE
@@ -88,9 +88,7 @@ def test_changes_that_wait_are_committed_first() -> None:
 
 
 def test_ontologies_that_are_imported_and_not_there() -> None:
-    store = connect()
-    store.insert(f"{HEADER} :o a owl:Ontology ; owl:imports :one, :two .")
-    store.commit()
+    store = stored(f"{HEADER} :o a owl:Ontology ; owl:imports :one, :two .")
     assert store.missing_imports() == (full(":one"), full(":two"))
     store.insert(f"{HEADER} :one a owl:Ontology .")
     store.commit()

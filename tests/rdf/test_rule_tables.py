@@ -10,7 +10,7 @@ import pytest
 
 from tests.depth import cases
 from tests.rdf.random_ontologies import ontology, triple
-from tests.rdf.stores import clashes, delete, everything, insert, triples
+from tests.rdf.stores import clashes, delete, everything, insert, stored, terms, triples
 from tests.rdf.w3c import closure
 from tests.texts import cases_of
 from tidelog.rdf import connect
@@ -45,9 +45,7 @@ CLASHES = dict(cases_of(__file__, "clashes"))
 @pytest.mark.parametrize("case", CASES)
 def test_conclusions(case: str) -> None:
     asserted, expected = map(triples, CASES[case])
-    store = connect(rules="owl-rl")
-    insert(store, asserted)
-    store.commit()
+    store = stored(terms(asserted), rules="owl-rl")
     assert everything(store) == asserted | expected
     assert clashes(store) == set()
     assert closure(asserted)[0] == asserted | expected, "the tables of W3C agree"
@@ -56,9 +54,7 @@ def test_conclusions(case: str) -> None:
 @pytest.mark.parametrize("case", NO_CLASHES)
 def test_members_that_must_differ_are_told_apart_by_their_places(case: str) -> None:
     asserted = triples(NO_CLASHES[case])
-    store = connect(rules="owl-rl")
-    insert(store, asserted)
-    store.commit()
+    store = stored(terms(asserted), rules="owl-rl")
     assert clashes(store) == set() == closure(asserted)[1]
 
 
@@ -75,9 +71,7 @@ def test_a_property_that_has_no_iri_is_for_rules_only() -> None:
     assert everything(store) == expected
     assert len(store) == len(expected) == len(change.inserted) == len(store.query("triple(s, p, o)"))
     assert not store.contains("http://example.org/y", "_:i", "http://example.org/x")
-    again = connect()
-    again.insert(store.to_text("ntriples", inferred=True), "ntriples")
-    again.commit()
+    again = stored(store.to_text("ntriples", inferred=True), "ntriples")
     assert len(again) == len(expected)
     assert len(store.to_text("turtle", inferred=True).splitlines()) > len(expected)
 
@@ -100,9 +94,7 @@ def test_what_is_the_same_as_itself_counts_where_equality_is_read_as_a_property(
 @pytest.mark.parametrize("rule", CLASHES)
 def test_inconsistencies_come_and_go(rule: str) -> None:
     asserted = triples(CLASHES[rule])
-    store = connect(rules="owl-rl")
-    insert(store, asserted)
-    store.commit()
+    store = stored(terms(asserted), rules="owl-rl")
     assert clashes(store) == {rule}
     last = CLASHES[rule].split(";")[-1]
     delete(store, triples(last))
@@ -122,18 +114,14 @@ def test_members_of_nothing_are_members_of_all_classes() -> None:
 
 
 def test_inconsistencies_name_what_clashes() -> None:
-    store = connect(rules="owl-rl")
-    insert(store, triples(CLASHES["cax-dw"]))
-    store.commit()
+    store = stored(terms(triples(CLASHES["cax-dw"])), rules="owl-rl")
     names = ("http://example.org/x", "http://example.org/A", "http://example.org/B")
     assert list(store.inconsistencies()) == [("cax-dw", *names)]
 
 
 def test_rdfs_concludes_less_than_owl() -> None:
     asserted = triples(":p rdfs:domain :A; :p owl:inverseOf :q; :A rdfs:subClassOf :B; :x :p :y")
-    store = connect(rules="rdfs")
-    insert(store, asserted)
-    store.commit()
+    store = stored(terms(asserted), rules="rdfs")
     assert everything(store) == asserted | triples(":x rdf:type :A; :x rdf:type :B")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rdf.stores import stored
 from tests.texts import cases_of, listed, python
 from tidelog import DataError, ProgramError, TidelogError, UsageError
 from tidelog.rdf import TYPE, Store, connect, literal
@@ -19,10 +20,7 @@ PEOPLE = f"""{PREFIX}@prefix xsd: <{XSD}> .
 
 
 def people(*rules: str) -> Store:
-    store = connect(rules=[PREFIX + ".decl r(x: symbol)\n" + rule for rule in rules])
-    store.insert(PEOPLE)
-    store.commit()
-    return store
+    return stored(PEOPLE, rules=[PREFIX + ".decl r(x: symbol)\n" + rule for rule in rules])
 
 
 def found(body: str) -> set[str]:
@@ -54,9 +52,7 @@ def test_rules_derive_literals_and_types() -> None:
     assert levels == {literal(1), literal("-2.5", f"{XSD}decimal")}
     assert {o for _, _, o in store.triples(EXAMPLE + "ann", TYPE)} == {EXAMPLE + c for c in ("Woman", "Old", "boss")}
     assert (EXAMPLE + "bob", EXAMPLE + "friends", 1) in store
-    again = connect()
-    again.insert(store.to_text("ntriples", inferred=True), format="ntriples")
-    again.commit()
+    again = stored(store.to_text("ntriples", inferred=True), format="ntriples")
     assert sorted(again) == sorted(store)
 
 
@@ -113,9 +109,7 @@ def test_prefixes_are_written_as_in_turtle_or_in_sparql() -> None:
         "PREFIX ex: <http://example.org/>",
         "prefix ex: <http://example.org/>",
     ):
-        store = connect(rules=f"{line}\n.decl r(x: symbol)\nr(x) :- ex:p(x, _).")
-        store.insert(f"{PREFIX}:a :p :b .")
-        store.commit()
+        store = stored(f"{PREFIX}:a :p :b .", rules=f"{line}\n.decl r(x: symbol)\nr(x) :- ex:p(x, _).")
         assert len(store["r"]) == 1
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rdf.stores import stored
 from tests.texts import cases_of, listed, python
 from tidelog import DataError, TidelogError, UsageError
 from tidelog.rdf import ShapesWarning, Store, ValidationResult, connect, literal
@@ -217,9 +218,7 @@ def test_a_report_is_a_graph_of_shacl() -> None:
     (result,) = report
     assert (result.message, result.severity, result.detail[:3]) == ('"too few"@en', f"{SH}Warning", '"1"')
     store.prefixes[""] = EXAMPLE
-    asked = connect()
-    asked.insert(store.validate().to_text())
-    asked.commit()
+    asked = stored(store.validate().to_text())
     found = asked.query(
         f"""PREFIX sh: <{SH}> PREFIX : <{EXAMPLE}> SELECT (GROUP_CONCAT(STR(?m)) AS ?t) {{
         ?report a sh:ValidationReport ; sh:conforms false ; sh:result ?r .

@@ -12,6 +12,7 @@ import pyoxigraph
 import pytest
 
 from tests import depth
+from tests.rdf.stores import stored
 from tests.texts import cases_of
 from tidelog import LimitError, ProgramError, TidelogError, UsageError
 from tidelog.rdf import TYPE, Solutions, Store, connect, literal
@@ -25,11 +26,7 @@ ENDLESS = "ASK { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f . ?g ?s ?h FILTER(CONCAT(STR(?a)
 
 
 def store_of(text: str = TRIG) -> Store:
-    store = connect(rules="rdfs")
-    store.prefixes[""] = EXAMPLE
-    store.insert(text, "trig")
-    store.commit()
-    return store
+    return stored(text, "trig", prefix=EXAMPLE, rules="rdfs")
 
 
 def solutions(store: Store, text: str, **options: Any) -> Solutions:

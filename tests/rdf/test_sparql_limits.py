@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.rdf.stores import stored
 from tidelog import LimitError, UsageError
-from tidelog.rdf import Store, connect
+from tidelog.rdf import Store
 from tidelog.rdf.sparql.texts import Word, words
 from tidelog.rdf.sparql.views import program
 
@@ -20,11 +21,7 @@ SIX = ["?a", "?b", "?c", "?d", "?e", "?f"]
 
 
 def store_of() -> Store:
-    store = connect(rules=None)
-    store.prefixes[""] = EXAMPLE
-    store.insert(DATA)
-    store.commit()
-    return store
+    return stored(DATA, prefix=EXAMPLE, rules=None)
 
 
 def unions(count: int, last: str = "{ ?x :p ?y }") -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
+from tests.rdf.stores import stored
 from tests.texts import cases_of, python
 from tidelog import DataError, LimitError, ProgramError, TidelogError, UsageError
 from tidelog.rdf import TYPE, Store, connect
@@ -24,11 +25,7 @@ UPDATES = [
 
 
 def store_of(text: str = TRIG) -> Store:
-    store = connect(rules="rdfs")
-    store.prefixes[""] = EXAMPLE
-    store.insert(text, "trig")
-    store.commit()
-    return store
+    return stored(text, "trig", prefix=EXAMPLE, rules="rdfs")
 
 
 def quads(store: Store) -> set[str]:

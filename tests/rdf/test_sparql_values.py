@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.depth import stride
+from tests.rdf.stores import stored
 from tests.texts import cases_of
 from tidelog import UsageError
 from tidelog.rdf import Store, connect
@@ -22,11 +23,7 @@ QUERIES = cases_of(__file__, "queries")
 
 
 def store_of() -> Store:
-    store = connect(rules=None)
-    store.prefixes[""] = EXAMPLE
-    store.insert(DATA)
-    store.commit()
-    return store
+    return stored(DATA, prefix=EXAMPLE, rules=None)
 
 
 def test_views_of_uncommon_values_equal_queries() -> None:

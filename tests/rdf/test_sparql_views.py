@@ -9,6 +9,7 @@ import pytest
 
 from tests import depth
 from tests.rdf.random_views import compared
+from tests.rdf.stores import stored
 from tests.texts import cases_of, python
 from tidelog import ProgramError, TidelogError, UsageError
 from tidelog.rdf import Store, connect
@@ -29,11 +30,7 @@ REFUSED = cases_of(__file__, "refused")
 
 
 def store_of(text: str = TURTLE) -> Store:
-    store = connect(rules="rdfs")
-    store.prefixes[""] = EXAMPLE
-    store.insert(text)
-    store.commit()
-    return store
+    return stored(text, prefix=EXAMPLE, rules="rdfs")
 
 
 def test_views_equal_queries_after_random_changes() -> None:

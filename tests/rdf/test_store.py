@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import tidelog
-from tests.rdf.stores import EXAMPLE, clashes, delete, everything, full, insert, triples
+from tests.rdf.stores import EXAMPLE, clashes, delete, everything, full, insert, stored, terms, triples
 from tests.rdf.w3c import closure
 from tidelog import DataError, LimitError
 from tidelog.rdf import TYPE, Store, connect
@@ -18,10 +18,7 @@ ANIMALS = triples(":Dog rdfs:subClassOf :Mammal; :Mammal rdfs:subClassOf :Animal
 
 
 def animals() -> Store:
-    store = connect(rules="owl-rl")
-    insert(store, ANIMALS)
-    store.commit()
-    return store
+    return stored(terms(ANIMALS), rules="owl-rl")
 
 
 def test_inferred_triples_are_kept_apart() -> None:
@@ -32,9 +29,7 @@ def test_inferred_triples_are_kept_apart() -> None:
     assert {tuple(map(full, triple)) for triple in ANIMALS} == set(store.triples(inferred=False))
     assert len(store.to_rdflib(inferred=False)) == 3
     assert store.to_text("nquads", inferred=True).count("<urn:tidelog:inferred>") == 3
-    again = connect()
-    again.insert(store.to_text("nquads", inferred=True), format="nquads")
-    again.commit()
+    again = stored(store.to_text("nquads", inferred=True), format="nquads")
     assert set(again) == set(store.triples(inferred=False))
     insert(store, follows)
     store.commit()
@@ -138,9 +133,7 @@ def test_a_commit_that_fails_leaves_no_trace(epochs: int, again: bool) -> None:
 
 
 def test_equality_is_a_closure_where_nothing_else_derives_it() -> None:
-    store = connect(rules="owl-rl")
-    insert(store, [(f":x{i}", "owl:sameAs", f":x{i + 1}") for i in range(60)])
-    store.commit()
+    store = stored(terms([(f":x{i}", "owl:sameAs", f":x{i + 1}") for i in range(60)]), rules="owl-rl")
     assert len(store) == 61 * 60
     assert store.database.engine.views["pːsameAs"].form == "compressed"
     delete(store, triples(":x30 owl:sameAs :x31"))
@@ -199,11 +192,9 @@ def test_a_change_says_what_can_no_longer_be() -> None:
 
 
 def test_equal_last_parts_are_different_relations() -> None:
-    store = connect()
-    store.insert(
+    store = stored(
         "<http://a/x> <http://a/p> 1 ; <http://b/p> 2 ; <http://c#p> 3 . <http://a/x> a <http://a/p>, <http://b/p> ."
     )
-    store.commit()
     assert len(store) == 5
     assert len(store.triples(predicate="http://b/p")) == 1
 
@@ -218,9 +209,7 @@ def test_importing_loads_neither_library() -> None:
 def test_libraries_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     monkeypatch.setitem(sys.modules, "rdflib", None)
-    store = connect()
-    store.insert("<http://a/s> <http://a/p> <http://a/o> .\n", format="nt")
-    store.commit()
+    store = stored("<http://a/s> <http://a/p> <http://a/o> .\n", format="nt")
     for call in (lambda: store.insert("@base <http://a/> ."), store.to_rdflib, store.to_text):
         with pytest.raises(tidelog.SetupError) as caught:
             call()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.suite import loaded
 from tests.workbench.serving import Server, serving
 from tidelog.workbench.console.page import ASSETS, LATER, MOST_ROWS, digest, modules, save_page
 
@@ -122,10 +123,7 @@ def data_of(page: str) -> dict[str, Any]:
 
 
 def test_a_file_has_its_data_and_no_text_ends_an_element(tmp_path: Path) -> None:
-    db = tidelog.connect()
-    db.load(".decl said(s: symbol, n: number, f: float)")
-    db.insert("said", [(MARKUP, 2**63 - 1, float("inf"))])
-    db.commit()
+    db = loaded(".decl said(s: symbol, n: number, f: float)", {"said": [(MARKUP, 2**63 - 1, float("inf"))]})
     save_page(db, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert page.count("<script") == 3
@@ -141,10 +139,7 @@ def test_a_file_has_its_data_and_no_text_ends_an_element(tmp_path: Path) -> None
 
 
 def test_a_file_has_the_first_rows_of_a_large_relation(tmp_path: Path) -> None:
-    db = tidelog.connect()
-    db.load(".decl n(x: number)")
-    db.insert("n", [(x,) for x in range(MOST_ROWS + 5)])
-    db.commit()
+    db = loaded(".decl n(x: number)", {"n": [(x,) for x in range(MOST_ROWS + 5)]})
     save_page(db, tmp_path / "page.html")
     rows = data_of((tmp_path / "page.html").read_text("utf-8"))["rows"]["n"]
     assert (rows["total"], len(rows["rows"])) == (MOST_ROWS + 5, MOST_ROWS)
