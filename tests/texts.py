@@ -24,6 +24,11 @@ def _sections(file: Path) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+def titles(test: str) -> list[str]:
+    """The titles of the sections in the text of a test."""
+    return list(_sections(Path(test).with_suffix(".txt")))
+
+
 def section(test: str, title: str) -> str:
     """The section of this title in the text of a test, which its `__file__` names."""
     return _sections(Path(test).with_suffix(".txt"))[title]

@@ -44,13 +44,6 @@ def test_a_rejected_certificate(certificate: Path, tidelog: Run) -> None:
     assert [error["code"] for error in document["errors"]] == ["E0802", "E0803"]
 
 
-def test_a_folder_that_is_no_certificate(folder: Path, tidelog: Run) -> None:
-    (folder / "empty").mkdir()
-    outcome = tidelog("check", "empty")
-    assert outcome.code == 1
-    assert outcome.err.startswith("empty/manifest.json: error[E0810]: cannot read a certificate here")
-
-
 def test_a_run_that_is_checked(closure: Path, process: Run) -> None:
     outcome = process("run", "closure.dl", "-D", "-", "--check")
     assert (outcome.code, outcome.err) == (0, "")

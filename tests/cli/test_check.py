@@ -15,39 +15,6 @@ a(1, 2).
 """
 
 
-def test_a_program_without_errors(closure: Path, tidelog: Run) -> None:
-    outcome = tidelog("check", "closure.dl")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out == "closure.dl: no errors (2 relations, 2 rules, 0 facts)\n"
-
-
-def test_facts_are_not_needed(closure: Path, tidelog: Run) -> None:
-    (closure / "e.facts").unlink()
-    assert tidelog("check", "closure.dl").code == 0
-
-
-def test_all_errors_are_shown(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(WRONG)
-    outcome = tidelog("check", "p.dl")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert [line for line in outcome.err.splitlines() if line.startswith("p.dl:3:3: error[E02")]
-    assert [line for line in outcome.err.splitlines() if line.startswith("p.dl:4:1: error[E02")]
-
-
-def test_negation_through_recursion_is_an_error(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl a(x: number)\n.decl b(x: number)\na(x) :- b(x), !a(x).\n")
-    outcome = tidelog("check", "p.dl")
-    assert outcome.code == 1
-    assert "error[E03" in outcome.err
-
-
-def test_json(closure: Path, tidelog: Run) -> None:
-    document = json.loads(tidelog("check", "closure.dl", "--json").out)
-    assert document == {
-        "ok": True, "program": "closure.dl", "relations": 2, "rules": 2, "facts": 0, "warnings": [],
-    }  # fmt: skip
-
-
 def test_warnings_are_no_errors(folder: Path, tidelog: Run) -> None:
     (folder / "p.dl").write_text(".decl a(x: number, y: number)\n.input a\n.decl b(x: number)\nb(x) :- a(x, y).\n")
     outcome = tidelog("check", "p.dl")

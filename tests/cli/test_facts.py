@@ -106,17 +106,6 @@ def test_facts_without_a_file(folder: Path, tidelog: Run) -> None:
     assert len(tidelog("apply", "s", "-A.r(_, n, nil, _)", "--changes", "-").out.splitlines()) == 1
 
 
-def test_facts_with_a_sign_stand_anywhere(folder: Path, tidelog: Run) -> None:
-    """Relations may have the names of options, and facts may look like them."""
-    (folder / "r.dl").write_text("".join(f".decl {name}(x: symbol)\n" for name in ("h", "F", "insert", "changes")))
-    assert tidelog("init", "s", "r.dl").code == 0
-    inserted = tidelog("apply", '+h("-F")', "s", '+F("a")', "--changes", "-", '+ insert("=").')
-    assert (inserted.out, inserted.err) == ("+ h(-F)\n+ F(a)\n+ insert(=)\n", "")
-    (folder / "F.csv").write_text("a\n")
-    both = tidelog("apply", "s", "-h(_)", "-F=F.csv", '+changes("x")', "--changes", "-", "-F", ".")
-    assert (both.out, both.err) == ("- h(-F)\n- F(a)\n+ changes(x)\n", "")
-
-
 def test_the_options_of_earlier_versions_say_what_to_write(folder: Path, tidelog: Run) -> None:
     stored(folder, tidelog)
     inserted = tidelog("apply", "s", "--insert", 'q("Eve", 1)', "--changes", "-")

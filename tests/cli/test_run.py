@@ -21,42 +21,6 @@ def test_reads_facts_and_writes_outputs(closure: Path, process: Run) -> None:
     assert [file.name for file in (closure / "out").iterdir()] == ["t.csv"]
 
 
-def test_folders_are_the_current_one_by_default(closure: Path, tidelog: Run) -> None:
-    assert tidelog("run", "closure.dl").code == 0
-    assert sorted((closure / "t.csv").read_text().splitlines()) == ["1\t2", "1\t3", "2\t3"]
-
-
-def test_dash_prints_the_outputs_as_souffle_does(closure: Path, tidelog: Run) -> None:
-    outcome = tidelog("run", "closure.dl", "-D", "-")
-    assert outcome.out == "---------------\nt\nx\ty\n===============\n1\t2\n1\t3\n2\t3\n===============\n"
-    assert not (closure / "t.csv").exists()
-
-
-def test_sizes_are_printed(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl a(x: number)\na(1). a(2).\n.printsize a\n.decl b(x: number)\n.printsize b\n")
-    assert tidelog("run", "p.dl").out == "a\t2\nb\t0\n"
-
-
-def test_a_relation_without_input_is_not_read(folder: Path, tidelog: Run) -> None:
-    (folder / "e.facts").write_text("1\n")
-    (folder / "p.dl").write_text(".decl e(x: number)\n.printsize e\n")
-    assert tidelog("run", "p.dl").out == "e\t0\n"
-
-
-def test_a_functor_cannot_end_the_command(folder: Path, tidelog: Run) -> None:
-    marked = "@tidelog.functor('number -> number')\ndef f(x):\n    sys.exit(0)\n"
-    (folder / "own.py").write_text(f"import sys\nimport tidelog\n\n{marked}")
-    (folder / "p.dl").write_text(".functor f(x: number): number\n.decl r(x: number)\nr(@f(1)).\n.output r\n")
-    outcome = tidelog("run", "p.dl", "--functors", "own.py", "-D", "-")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "E0647" in outcome.err
-    assert "`@f(1)` raised SystemExit: 0, in own.py, line 6" in outcome.err
-    (folder / "leaving.py").write_text("import sys\nsys.exit()\n")
-    outcome = tidelog("run", "p.dl", "--functors", "leaving.py", "-D", "-")
-    assert "E0650" in outcome.err
-    assert "the functions in 'leaving.py' cannot be read: SystemExit" in outcome.err
-
-
 def test_searches_for_garbage_pass_over_the_program(folder: Path, process: Run) -> None:
     marked = "@tidelog.functor('number -> number')\ndef frozen(x):\n    return int(gc.get_freeze_count() > x)\n"
     (folder / "own.py").write_text(f"import gc\nimport tidelog\n\n{marked}")
@@ -139,14 +103,6 @@ def test_outputs_that_lose_nothing_may_share_a_file(folder: Path, tidelog: Run) 
     assert tidelog("run", "p.dl", "-D", "-").code == 0  # Nothing is written to files.
 
 
-def test_several_relations_are_printed(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(
-        '.decl a(x: number) .decl b(x: symbol)\na(1). b("u").\n.output a, b(IO=stdout, delimiter=",")\n'
-    )
-    outcome = tidelog("run", "p.dl")
-    assert [line for line in outcome.out.splitlines() if line[0] not in "-="] == ["a", "1", "b", "u"]
-
-
 def test_json(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("run", "closure.dl", "-D", "-", "--json")
     document = json.loads(outcome.out)
@@ -208,67 +164,12 @@ def test_stats_as_json(closure: Path, tidelog: Run) -> None:
     assert (node["strategy"], node["reason"], node["impact"]) == ("bootstrap", "new", 3)
 
 
-def test_missing_program(tidelog: Run) -> None:
-    outcome = tidelog("run", "no-such-file.dl")
-    assert outcome.code == 1
-    assert "no-such-file.dl" in outcome.err
-    assert "error[E" in outcome.err
-
-
-def test_wrong_program(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl a(x: number)\na(x) :- b(x).\n")
-    outcome = tidelog("run", "p.dl")
-    assert (outcome.code, outcome.out) == (1, "")
-    first, source, carets, *_ = outcome.err.splitlines()
-    assert first.startswith("p.dl:2:9: error[E02")
-    assert source == "    2 | a(x) :- b(x)."
-    assert carets == "      |         ^"
-
-
-def test_missing_facts(closure: Path, tidelog: Run) -> None:
-    (closure / "e.facts").unlink()
-    outcome = tidelog("run", "closure.dl", "-D", "out")
-    assert outcome.code == 1
-    assert "e.facts" in outcome.err
-    assert "error[E04" in outcome.err
-    assert not (closure / "out").exists()
-
-
-def test_wrong_facts_name_file_and_line(closure: Path, tidelog: Run) -> None:
-    (closure / "e.facts").write_text("1\t2\n2\tthree\n")
-    outcome = tidelog("run", "closure.dl", "-D", "out")
-    assert outcome.code == 1
-    assert outcome.err.startswith("e.facts:2:3: error[E0401]")
-    assert not (closure / "out").exists()
-
-
-def test_row_limit(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x).\n")
-    outcome = tidelog("run", "p.dl", "--max-rows", "1000")
-    assert outcome.code == 3
-    assert "error[E0502]" in outcome.err
-    assert not (folder / "n.csv").exists()
-
-
 def test_time_limit(folder: Path, tidelog: Run) -> None:
     (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn((x + 1) % 1000000000) :- n(x).\n")
     outcome = tidelog("run", "p.dl", "--timeout", "0.2", "--json")
     assert outcome.code == 3
     document = json.loads(outcome.out)
     assert (document["ok"], document["exit"], document["errors"][0]["code"]) == (False, 3, "E0501")
-
-
-def test_facts_folder_that_is_none(closure: Path, tidelog: Run) -> None:
-    outcome = tidelog("run", "closure.dl", "-F", "nowhere")
-    assert outcome.code == 2
-    assert outcome.err.startswith("error[E0651]: facts folder 'nowhere' does not exist\n")
-
-
-def test_output_folder_that_is_a_file(closure: Path, tidelog: Run) -> None:
-    outcome = tidelog("run", "closure.dl", "-D", "e.facts")
-    assert outcome.code == 2
-    assert outcome.err.startswith("error[E0652]: output folder 'e.facts' is not a folder\n")
-    assert (closure / "e.facts").read_text() == "1\t2\n2\t3\n"
 
 
 def test_what_only_outputs_need_is_derived_on_demand(folder: Path, tidelog: Run) -> None:
@@ -306,13 +207,3 @@ def test_a_profile_is_a_page_or_data(closure: Path, tidelog: Run) -> None:
     assert document["rules"][0]["text"]
     assert tidelog("run", "closure.dl", "--profile", "run.html").code == 0
     assert "<h1>Profile</h1>" in (closure / "run.html").read_text()
-    outcome = tidelog("run", "closure.dl", "--profile", "run.txt")
-    assert (outcome.code, outcome.err) == (
-        2,
-        "error[E0603]: the file of --profile must end in .html or .json, found 'run.txt'\n"
-        "  hint: name it run.html for a page, or run.json for data\n",
-    )
-    assert (
-        "--profile shows runs of the embedded engine"
-        in tidelog("run", "closure.dl", "--profile", "run.json", "--engine", "spark").err
-    )

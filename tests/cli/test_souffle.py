@@ -32,18 +32,6 @@ def test_macros_and_folders_of_the_preprocessor(including: Path, tidelog: Run, m
     assert "E0112" in tidelog("run", "p.dl", *macros).err
 
 
-def test_a_macro_without_a_text_is_1(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl a(x: number)\na(ONE).\n.printsize a\n")
-    assert tidelog("run", "p.dl", "-M", "ONE").out == "a\t1\n"
-    assert tidelog("run", "p.dl").code == 1
-
-
-def test_without_the_preprocessor(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text("#define ONE 1\n.decl a(x: number)\na(1).\n")
-    assert tidelog("check", "p.dl").code == 0
-    assert "E0102" in tidelog("check", "p.dl", "--no-preprocessor").err
-
-
 def test_run_prints_warnings(folder: Path, tidelog: Run) -> None:
     (folder / "p.dl").write_text(ONCE)
     outcome = tidelog("run", "p.dl", "-D", "-")
@@ -55,14 +43,6 @@ def test_run_prints_warnings(folder: Path, tidelog: Run) -> None:
     document = json.loads(tidelog("run", "p.dl", "-D", "-", "--json").out)
     assert [each["code"] for each in document["warnings"]] == ["E0292"]
     assert "warnings" not in json.loads(tidelog("run", "p.dl", "-D", "-", "--json", "-w").out)
-
-
-def test_qualifiers_take_effect(folder: Path, tidelog: Run) -> None:
-    (folder / "a.facts").write_text("1\n0x10\n-0b11\n0B1\n")
-    (folder / "p.dl").write_text(".decl a(x: number) input output printsize\n")
-    outcome = tidelog("run", "p.dl")
-    assert outcome.out == "a\t3\n"
-    assert (folder / "a.csv").read_text() == "-3\n1\n16\n"
 
 
 def test_a_relation_without_columns_holds_where_its_file_has_a_line(folder: Path, tidelog: Run) -> None:
@@ -88,24 +68,6 @@ def test_facts_that_no_output_needs_may_be_missing(folder: Path, tidelog: Run) -
         (folder / "aside").rename(folder / f"{name}.facts")
     (folder / "b.facts").write_text("x\n")
     assert "E0405" in tidelog("run", "p.dl", "-D", "-", "-w").err  # a file that is there is read
-
-
-def test_facts_of_nodes_of_a_path_are_needed(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl a, b, c(x: number, y: number)\n.input a, b\nc(x, y) :- a*(x, y).\n.output c\n")
-    (folder / "a.facts").write_text("1\t1\n")
-    assert "the facts file of b does not exist" in tidelog("run", "p.dl", "-D", "-").err
-
-
-def test_files_of_relations_are_all_needed_without_an_output(folder: Path, tidelog: Run) -> None:
-    (folder / "p.dl").write_text(".decl a(x: number)\n.input a\n")
-    assert tidelog("run", "p.dl").code == 1
-
-
-@pytest.mark.parametrize("option", ["IO=jsonfile", "IO=json"])
-def test_both_names_of_json(folder: Path, tidelog: Run, option: str) -> None:
-    (folder / "p.dl").write_text(f".decl a(x: number)\n.input a({option})\n.printsize a\n")
-    (folder / "a.json").write_text("[[1], [2]]")
-    assert tidelog("run", "p.dl").out == "a\t2\n"
 
 
 @pytest.mark.parametrize("options", cases_of(__file__, "check refuses what run refuses"))
