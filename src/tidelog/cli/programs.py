@@ -13,7 +13,6 @@ from tidelog.errors import Problem, ProgramError, SetupError, how_to_install, is
 
 if TYPE_CHECKING:
     from tidelog.cli.shared import Commands
-    from tidelog.errors import Problem
 
 _INPUT = "-"
 

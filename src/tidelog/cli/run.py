@@ -38,7 +38,6 @@ from tidelog.errors import Problem, UsageError
 if TYPE_CHECKING:
     from tidelog.cli.shared import Commands
     from tidelog.database.database import Database
-    from tidelog.errors import Problem
     from tidelog.language.syntax import CheckedProgram, Directive
     from tidelog.spark import SparkDatabase
     from tidelog.spark.change import SparkChange

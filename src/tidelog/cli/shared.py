@@ -15,7 +15,6 @@ from tidelog.limits.progress import step_of
 
 if TYPE_CHECKING:
     from tidelog.client.database import RemoteDatabase
-    from tidelog.errors import Problem
     from tidelog.functions.importing import Library
     from tidelog.language.reading import Preprocessing, ProgramText
     from tidelog.language.syntax import Program
