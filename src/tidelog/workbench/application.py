@@ -49,6 +49,7 @@ def application(
         status = GONE  # if the request is cancelled
         try:
             request.state.right = check_access(request, tokens, path.right)
+            path.check_parameters(request)
             assert path.answer is not None
             response = await path.answer(request, service)
             status = response.status_code

@@ -144,6 +144,14 @@ def number_of(parameters: Parameters, name: str) -> int | None:
     return int(text)
 
 
+def is_set(parameters: Parameters, name: str) -> bool:
+    """Return True for a parameter that is there, unless it says false. Raise RequestError (E0692)."""
+    found = parameters.one(name)
+    if found not in (None, "", "true", "false"):
+        raise bad_request(f"{name}={found} is neither true nor false", f"pass {name}=true, or leave it out")
+    return found in ("", "true")
+
+
 def respond(request: Request, service: Service, answer: PagedAnswer, limit: int | None) -> Response:
     """Return the next rows of an answer in the format that the client accepts. Only JSON has pages; the others have all
     rows, or the first ones up to the limit. Raise RequestError (E0694, 406)."""

@@ -22,7 +22,7 @@ from tidelog.io.json_values import with_branches
 from tidelog.io.values import place_in
 from tidelog.serve.problems import answer_in_thread, bad_request
 from tidelog.serve.requests import Parameters, of_address
-from tidelog.workbench.bodies import answer_from_snapshot, as_json, number_of
+from tidelog.workbench.bodies import answer_from_snapshot, as_json, is_set, number_of
 from tidelog.workbench.service import Service
 
 _MOST = 10
@@ -64,7 +64,7 @@ async def explain(request: Request, service: Service) -> Response:
         found = db.explain(question.relation, question.values, all=True, members=question.members)
         return _several("proofs", found, question.proof, question.limit)
 
-    return await _answer_from_snapshot(request, service, find, "limit", "members")
+    return await _answer_from_snapshot(request, service, find)
 
 
 async def why_not(request: Request, service: Service) -> Response:
@@ -73,7 +73,7 @@ async def why_not(request: Request, service: Service) -> Response:
     def find(db: Snapshot, question: TupleQuestion) -> JsonObject:
         return {"absence": db.why_not(question.relation, question.values, depth=question.depth).to_dict()}
 
-    return await _answer_from_snapshot(request, service, find, "depth")
+    return await _answer_from_snapshot(request, service, find)
 
 
 async def blame(request: Request, service: Service) -> Response:
@@ -92,7 +92,7 @@ async def ways_to_remove(request: Request, service: Service) -> Response:
         found = db.ways_to_remove(question.relation, question.values, rules=question.rules)
         return _several("removals", found, lambda each: [*_facts(each.facts), *each.rules], question.limit)
 
-    return await _answer_by_trials(request, service, find, "limit", "rules")
+    return await _answer_by_trials(request, service, find)
 
 
 async def ways_to_derive(request: Request, service: Service) -> Response:
@@ -101,14 +101,14 @@ async def ways_to_derive(request: Request, service: Service) -> Response:
     def find(db: Database, question: TupleQuestion) -> JsonObject:
         return _several("additions", db.ways_to_derive(question.relation, question.values), _facts, question.limit)
 
-    return await _answer_by_trials(request, service, find, "limit")
+    return await _answer_by_trials(request, service, find)
 
 
 async def _answer_from_snapshot(
-    request: Request, service: Service, find: Callable[[Snapshot, TupleQuestion], JsonObject], *more: str
+    request: Request, service: Service, find: Callable[[Snapshot, TupleQuestion], JsonObject]
 ) -> Response:
-    """Answer what a snapshot says about the tuple of a request, which may have `more` parameters."""
-    question = _question(request, service, *more)
+    """Answer what a snapshot says about the tuple of a request."""
+    question = _question(request, service)
 
     def read_answer(snapshot: Snapshot) -> JsonObject:
         return {**_moment(service, snapshot, question), **find(snapshot, question)}
@@ -117,10 +117,10 @@ async def _answer_from_snapshot(
 
 
 async def _answer_by_trials(
-    request: Request, service: Service, find: Callable[[Database, TupleQuestion], JsonObject], *more: str
+    request: Request, service: Service, find: Callable[[Database, TupleQuestion], JsonObject]
 ) -> Response:
     """Answer what trials say about the tuple of a request. They need the database itself."""
-    question = _question(request, service, *more)
+    question = _question(request, service)
 
     def answer() -> JsonObject:
         with service.db.snapshot() as snapshot:
@@ -136,13 +136,9 @@ def _moment(service: Service, snapshot: Snapshot, question: TupleQuestion) -> Js
     return {"epoch": snapshot.epoch, **program}
 
 
-def _question(request: Request, service: Service, *more: str) -> TupleQuestion:
-    """Return what a request asks, which may have `more` parameters. Raise RequestError (E0692)."""
+def _question(request: Request, service: Service) -> TupleQuestion:
+    """Return what a request asks. Raise RequestError (E0692)."""
     parameters = of_address(request)
-    allowed = ("relation", "tuple", "instances", *more)
-    for name, _ in parameters.pairs:
-        if name not in allowed:
-            raise bad_request(f"there is no parameter {name!r}", f"use {', '.join(allowed)}")
     relation, depth = parameters.one("relation"), number_of(parameters, "depth")
     if relation is None:
         raise bad_request("the parameter `relation` is missing", "pass relation=NAME and tuple=[VALUES] in JSON")
@@ -153,8 +149,8 @@ def _question(request: Request, service: Service, *more: str) -> TupleQuestion:
         number_of(parameters, "limit"),
         DEPTH if depth is None else depth,
         MOST_MEMBERS if "members" not in dict(parameters.pairs) else members,
-        parameters.one("rules") in ("", "true"),
-        parameters.one("instances") in ("", "true"),
+        is_set(parameters, "rules"),
+        is_set(parameters, "instances"),
     )
 
 

@@ -30,12 +30,11 @@ from tidelog.serve.requests import Parameters, body, of_address
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of_words
 from tidelog.storage.record_text import format_value
-from tidelog.workbench.bodies import PlanBody, QueryBody, answer_from_snapshot, body_of, number_of, respond
+from tidelog.workbench.bodies import PlanBody, QueryBody, answer_from_snapshot, body_of, is_set, number_of, respond
 from tidelog.workbench.describing import relations_of
 from tidelog.workbench.service import PagedAnswer, Service
 
-_NAMES = ("order", "descending", "limit", "cursor", "asserted")
-_FILTER = re.compile(r"filter\[(.+)\]")
+FILTER = re.compile(r"filter\[(.+)\]")
 
 
 async def relations(request: Request, service: Service) -> Response:
@@ -48,7 +47,6 @@ async def relation(request: Request, service: Service) -> Response:
     """Return rows of a relation: those that match all `filter[COLUMN]`, sorted by `order`, `limit` at a time. With
     `asserted`, only asserted facts. With `cursor`, the next rows of an answer."""
     parameters = of_address(request)
-    _check_names(parameters)
     limit = number_of(parameters, "limit")
     cursor = parameters.one("cursor")
     if cursor is not None:
@@ -100,27 +98,14 @@ async def _answer_page(
     return await answer_in_thread(request, run, service.limits.memory)
 
 
-def _check_names(parameters: Parameters) -> None:
-    for name, _ in parameters.pairs:
-        if name not in _NAMES and not _FILTER.fullmatch(name):
-            raise bad_request(f"there is no parameter {name!r}", f"use filter[COLUMN], {', '.join(_NAMES)}")
-
-
-def _is_set(parameters: Parameters, name: str) -> bool:
-    found = parameters.one(name)
-    if found not in (None, "", "true", "false"):
-        raise bad_request(f"{name}={found} is neither true nor false", f"pass {name}=true, or leave it out")
-    return found in ("", "true")
-
-
 def _answer(service: Service, name: str, parameters: Parameters) -> PagedAnswer:
     snapshot = service.db.snapshot()
     try:
-        asserted, descending = (_is_set(parameters, each) for each in ("asserted", "descending"))
+        asserted, descending = (is_set(parameters, each) for each in ("asserted", "descending"))
         dictionary = snapshot.workspace.dictionary
         found = snapshot.asserted(name) if asserted else snapshot[name]
         conditions = {
-            match[1]: value for key, value in parameters.pairs if (match := _FILTER.fullmatch(key)) is not None
+            match[1]: value for key, value in parameters.pairs if (match := FILTER.fullmatch(key)) is not None
         }
         if conditions:
             if asserted:

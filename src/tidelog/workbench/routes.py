@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.serve.access import Right
+from tidelog.serve.problems import bad_request
+from tidelog.serve.requests import of_address
 from tidelog.version import __version__
 from tidelog.workbench import explaining, following, reading, status, transactions
 from tidelog.workbench.bodies import ARROW, CSV, JSON, NDJSON, PlanBody, QueryBody, TransactionBody
@@ -59,6 +61,18 @@ class ServerPath:
     method: str = "GET"
     is_open: bool = False
     tool: str = ""
+
+    @property
+    def has_filter(self) -> bool:
+        """Return True if `filter[COLUMN]` are parameters as well."""
+        return self.path.endswith("{name}")
+
+    def check_parameters(self, request: Request) -> None:
+        """Raise RequestError (E0692) for a parameter that the path does not have."""
+        for name, _ in of_address(request).pairs if self.parameters else ():
+            if name not in self.parameters and not (self.has_filter and reading.FILTER.fullmatch(name)):
+                names = [*self.parameters, "filter[COLUMN]"] if self.has_filter else self.parameters
+                raise bad_request(f"there is no parameter {name!r}", f"use {', '.join(names)}")
 
 
 def _about(path: str, answer: PathAnswer, summary: str, *members: str, **parameters: Any) -> ServerPath:
@@ -286,7 +300,7 @@ def _operation(path: ServerPath) -> dict[str, Any]:
     found += [{"name": name, "in": "header", "schema": _TEXT} for name in path.headers]
     if "{name}" in path.path:
         found.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
-        found += [_FILTER] if path.path.endswith("}") else []
+        found += [_FILTER] if path.has_filter else []
     answer = {"type": "object", "required": list(path.members)}
     content = {each: {"schema": answer} if each == _JSON else {} for each in path.types}
     problem = {"schema": {"$ref": "#/components/schemas/Problem"}}

@@ -20,7 +20,7 @@ from tidelog.language.syntax import Program
 from tidelog.limits.interrupts import Interrupts
 from tidelog.serve.problems import RequestError, answer_in_thread, bad_request
 from tidelog.serve.requests import body, content_type, of_address, unsupported_media_type
-from tidelog.workbench.bodies import ARROW, JSON, TransactionBody, as_json, decode_body
+from tidelog.workbench.bodies import ARROW, JSON, TransactionBody, as_json, decode_body, is_set
 from tidelog.workbench.service import Service
 from tidelog.workspace.change import Change
 
@@ -28,7 +28,6 @@ from tidelog.workspace.change import Change
 logging.getLogger("python_multipart").addHandler(logging.NullHandler())
 
 PARTS = "multipart/form-data"
-_NAMES = ("dry_run", "change")
 _SHOWN = 10_000
 """Rows of a change that an answer has at most; the numbers of rows take their place beyond that."""
 
@@ -38,11 +37,7 @@ async def transactions(request: Request, service: Service) -> Response:
     would change. Raise RequestError: E0692, E0693 (403), E0694 (415), E0695 (413), E0698 (422), and what `commit`
     raises; then nothing has changed."""
     parameters = of_address(request)
-    for name, value in parameters.pairs:
-        if name not in _NAMES or (name == "dry_run" and value not in ("", "true", "false")):
-            raise bad_request(
-                f"{name}={value} is no parameter of a transaction", "pass dry_run, change=rows or change=sizes"
-            )
+    dry_run = is_set(parameters, "dry_run")
     form = parameters.one("change") or "sizes"
     if form not in ("rows", "sizes"):
         raise bad_request(f"change={form} is not known", "pass change=rows or change=sizes")
@@ -51,7 +46,6 @@ async def transactions(request: Request, service: Service) -> Response:
     if (changes.rules.add or changes.rules.replace or changes.rules.remove) and request.state.right != "rules":
         hint = "use a token that may change rules"
         raise RequestError(403, Problem("E0693", "this token may not change rules", hint=hint))
-    dry_run = parameters.one("dry_run") in ("", "true")
     if service.read_only and not dry_run:
         hint = "start the server without --read-only"
         raise RequestError(403, Problem("E0693", "this server only reads", hint=hint))
