@@ -43,7 +43,7 @@ def test_tools_answer_as_the_paths_do() -> None:
     with serving(mcp="read") as server:
         calls: list[tuple[str, dict[str, Any]]] = [
             ("relations", {}),
-            ("rows", {"relation": "path", "filter": {"x": 1}, "order": "y"}),
+            ("rows", {"relation": "path", "filter": {"x": 1}, "order": "y", "descending": True}),
             ("query", {"query": "path(x, y), y > k", "parameters": {"k": 3}}),
             ("explain", {"relation": "path", "tuple": [1, 3]}),
             ("why_not", {"relation": "path", "tuple": [4, 1]}),
@@ -58,7 +58,7 @@ def test_tools_answer_as_the_paths_do() -> None:
         answers = called(server, *calls)
         assert not any(each.is_error for each in answers), answers
         found = {name: each.structured_content for (name, _), each in zip(calls, answers, strict=True)}
-        assert found["rows"]["rows"] == [[1, 2], [1, 3], [1, 4]]
+        assert found["rows"]["rows"] == [[1, 4], [1, 3], [1, 2]]
         assert sorted(found["query"]["rows"]) == [[1, 4], [2, 4], [3, 4]]
         assert found["ways_to_remove"]["removals"] == [[["edge", [1, 2]]]]
         assert found["check"]["ok"] is True
