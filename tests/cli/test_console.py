@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
-from typing import Any
 
 from tests.cli.conftest import Run
-
-
-def data_of(page: Path) -> dict[str, Any]:
-    """Return the data inside of a page."""
-    (text,) = re.findall(r'<script type="application/json" id="snapshot">(.*?)</script>', page.read_text("utf-8"))
-    found: dict[str, Any] = json.loads(text)
-    return found
+from tests.workbench.test_console import data_of
 
 
 def test_a_run_as_a_page(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("run", "closure.dl", "--check", "--console", "run.html")
     assert (outcome.code, outcome.err) == (0, "")
-    found = data_of(closure / "run.html")
+    found = data_of((closure / "run.html").read_text("utf-8"))
     assert {each["name"]: each["size"] for each in found["relations"]["relations"]} == {"e": 2, "t": 3}
     assert found["check"]["last"]["ok"] is True
     assert [each["changes"] for each in found["graph"]["epochs"]] == [{"e": [2, 0], "t": [3, 0]}]
@@ -37,7 +28,7 @@ def test_a_store_as_a_page(closure: Path, tidelog: Run) -> None:
     assert tidelog("init", "s", "closure.dl").code == 0
     outcome = tidelog("report", "s", "store.html")
     assert (outcome.code, outcome.out, outcome.err) == (0, "store.html: written\n", "")
-    found = data_of(closure / "store.html")
+    found = data_of((closure / "store.html").read_text("utf-8"))
     assert found["check"]["last"] is None
     assert found["rows"]["t"]["total"] == 3
 
