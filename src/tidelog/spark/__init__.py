@@ -30,7 +30,8 @@ from tidelog.spark.machine import check_workers, session
 from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.pipelines.description import Source
-from tidelog.spark.pipelines.pipeline import Pipeline, Result
+from tidelog.spark.pipelines.pipeline import Pipeline
+from tidelog.spark.pipelines.result import Result
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.facts import Counts
 

@@ -14,9 +14,8 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.errors import Problem, TidelogError, UsageError, quote
+from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.io import encode
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
@@ -36,6 +35,7 @@ from tidelog.spark.failures import report_job_errors, report_source_errors
 from tidelog.spark.frames.translation import collect_words
 from tidelog.spark.jobs import job_description, step
 from tidelog.spark.pipelines.description import PipelineDescription, Source
+from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.toml_file import read_toml
 from tidelog.spark.pipelines.unread import Unread, key_of, unread_part
 from tidelog.spark.rows import DriverRows, to_spark
@@ -63,67 +63,6 @@ from tidelog.spark.sources.readers import (
 from tidelog.storage.rows import distinct
 from tidelog.store.manifest import text_of
 from tidelog.version import __version__
-
-
-@dataclass(frozen=True)
-class Result(Mapping[str, DataFrame]):
-    """The result of a run: its views as DataFrames by name.
-
-    `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
-    reason, row as JSON, source file), `change` is what the run changed, `written` where sinks and quarantine are,
-    `notes` are sentences about columns that nothing reads or fills, `seconds` the time of each stage. `database` is
-    what the run has worked on, for queries; `close`, or the end of a `with` block, closes it if the run has opened it.
-    """
-
-    names: tuple[str, ...]
-    counts: Mapping[str, Counts]
-    quarantine: DataFrame = field(repr=False)
-    change: SparkChange
-    written: Mapping[str, int]
-    seconds: Mapping[str, float]
-    database: SparkDatabase = field(repr=False)
-    opened: bool = field(repr=False)
-    notes: tuple[str, ...] = ()
-
-    def __getitem__(self, name: str) -> DataFrame:
-        if name not in self.names:
-            known = ", ".join(self.names) or "none"
-            raise UsageError(Problem("E0601", f"unknown view {quote(name)}", hint=f"use one of: {known}"))
-        return self.database[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return counts, output, seconds, the report and the sizes of the database, as JSON has them."""
-        report = self.change.report
-        return {
-            "epoch": self.change.epoch,
-            "engine": report.engine,
-            "switched": report.switched,
-            "counts": {name: asdict(count) for name, count in self.counts.items()},
-            "written": dict(self.written),
-            "notes": list(self.notes),
-            "seconds": dict(self.seconds),
-            "report": report.to_dict(),
-            "sizes": self.database.stats(),
-        }
-
-    def close(self) -> None:
-        """Close the database, if the run has opened it."""
-        if self.opened:
-            self.database.close()
-
-    def __enter__(self) -> Result:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @dataclass(frozen=True)
