@@ -194,9 +194,10 @@ class Embedded:
     def compare(self, name: str, words: Words) -> tuple[Words, Words]:
         """Return those of `words` that are no asserted facts of a relation, and the facts that are not among them."""
         stored = self.state.asserted[name]
-        found = stored.find(words)
-        gone = np.setdiff1d(stored.live(), found)
-        return words[found < 0], np.array(stored.take(gone), np.int64)
+        found, live = stored.find(words), stored.live()
+        is_wanted = np.zeros(stored.rows, np.bool_)
+        is_wanted[found[found >= 0]] = True
+        return words[found < 0], np.array(stored.take(live[~is_wanted[live]]), np.int64)
 
 
 class DriverChanges(Mapping[str, RowChange[Rows]]):

@@ -32,7 +32,7 @@ from tidelog.spark.rows import Rows
 from tidelog.spark.sources.facts import PendingFacts
 from tidelog.spark.sources.readers import literal_path
 from tidelog.store.manifest import merge_notes, new_text
-from tidelog.store.segments import FactTables, FilePart, Outbox, PartFolder, Segment, facts_table
+from tidelog.store.segments import EpochTables, FactTables, FilePart, PartFolder, Segment, facts_table
 from tidelog.store.state import StateFolder
 from tidelog.version import MEANING
 from tidelog.workspace.workspace import Facts, Workspace
@@ -59,6 +59,7 @@ class StateKeeper:
             state.drop(_CLUSTER, self._folders_in_use)  # of a process that was killed
             if state.is_own:
                 state.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
+                self.drop_unused_rows()
 
     @property
     def places(self) -> list[tuple[str, str]]:
@@ -71,12 +72,18 @@ class StateKeeper:
         return None if self.state is None else self.state.inside("quarantine")
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> EpochTables:
         """Return the changes that sinks have yet to get: in the state folder, or in a temporary one."""
         if self.state is not None:
             return self.state.outbox
         self._temporary = self._temporary or tempfile.mkdtemp(prefix="tidelog-outbox-")
-        return Outbox(LocalFiles(Path(self._temporary)))
+        return EpochTables(LocalFiles(Path(self._temporary)), "outbox")
+
+    def drop_unused_rows(self) -> None:
+        """Remove the rows of files that the notes of pipelines do not name."""
+        if self.state is not None:
+            sources = self.notes.get("pipeline", {}).get("read", {}).values()
+            self.state.file_rows.clean([int(epoch) for each in sources for epoch in each.get("rows", {})])
 
     def write(self, notes: Notes) -> None:
         """Add notes, without an epoch. Raise UsageError (E0681)."""
@@ -253,8 +260,13 @@ def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgra
         elif not isinstance(table, PartFolder):
             yield name, asserts, table
         elif any(part.name.endswith(".parquet") for part in table.parts):  # Without a row, tasks write no file.
-            place = f"file://{literal_path(table.place)}"
-            yield name, asserts, session.read.parquet(place) if state.is_local else parts_frame(session, table)
+            yield name, asserts, parts_in_spark(session, table)
+
+
+def parts_in_spark(session: SparkSession, table: PartFolder) -> DataFrame:
+    """Return the rows of files that tasks have written, of which there is one at least."""
+    is_address = "://" in table.place
+    return parts_frame(session, table) if is_address else session.read.parquet(f"file://{literal_path(table.place)}")
 
 
 # --- partitions of the last epoch ------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 A table has values as a Parquet file, whose checksum the manifest has. A table that Spark has written is a folder. A
 file in it lists its parts with their rows and checksums, and the manifest has the checksum of that file.
 
-Beside the segments of a state folder, an `Outbox` has the changes that sinks have yet to get:
+Beside the segments of a state folder, `EpochTables` have further tables of epochs:
 
-    outbox/N/          changes of epoch N: RELATION.insert.parquet and RELATION.delete.parquet, as in a segment
+    outbox/N/          changes of epoch N that sinks have yet to get: RELATION.insert.parquet and
+                       RELATION.delete.parquet, as in a segment
+    files/N/           rows of files that the pipeline run of epoch N has read and checked: SOURCE.insert.parquet
 
 The files of an epoch are written before it is committed. The notes of the manifest that commits it have their
-checksums, and name them until every sink has them.
+checksums, and name them as long as somebody needs them.
 """
 
 from __future__ import annotations
@@ -215,26 +217,29 @@ def epoch_of(segment: str) -> int:
     return -int(number) if together else int(number)
 
 
-_FOLDER = "outbox"
+class EpochTables:
+    """A folder with a folder of tables for each epoch, among some files. Operations happen in the context `using`,
+    which may turn OSError into another error."""
 
-
-class Outbox:
-    """The folder `outbox` among some files. Operations happen in the context `using`, which may turn OSError into
-    another error."""
-
-    def __init__(self, files: Files, using: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+    def __init__(
+        self, files: Files, name: str, using: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self._files = files
+        self._name = name
         self._using = using
 
+    def _folder(self, epoch: int) -> str:
+        return f"{self._name}/{epoch:08}"
+
     def write_epoch(self, epoch: int, changes: FactTables) -> Mapping[str, str]:
-        """Write the changes of an epoch; return the names of their files with checksums. Raise OSError."""
-        folder, sums = _folder(epoch), dict[str, str]()
+        """Write the tables of an epoch; return the names of their files with checksums. Raise OSError."""
+        folder, sums = self._folder(epoch), dict[str, str]()
         if not changes:
             return sums
         with self._using():
             try:
-                if self._files.kind(_FOLDER) is None:
-                    self._files.make(_FOLDER)
+                if self._files.kind(self._name) is None:
+                    self._files.make(self._name)
                     self._files.sync_folder()
                 self._files.remove_tree(folder)  # of an epoch that has failed
                 self._files.make(folder)
@@ -242,7 +247,7 @@ class Outbox:
                     name = f"{folder}/{relation}.{_operation(inserts)}.parquet"
                     sums |= write_table(self._files, name, table, "snappy")  # It soon goes: speed before size.
                 self._files.sync_folder(folder)
-                self._files.sync_folder(_FOLDER)
+                self._files.sync_folder(self._name)
             except BaseException:
                 self.drop(epoch)
                 raise
@@ -255,11 +260,11 @@ class Outbox:
         `in_place` a table in a file of this machine stays there, as the only part. Raise DataError (E0682) for a file
         that differs from the one of `sums`, OSError."""
         name = f"{relation}.{_operation(inserts)}.parquet"
-        place = f"{_folder(epoch)}/{name}"
+        place = f"{self._folder(epoch)}/{name}"
         with self._using():
             if name in sums and in_place and "://" not in (path := self._files.place(place)):
                 file = PartFolder(path, (FilePart(name, None, sums[name]),))
-                check_parts(self._files, _folder(epoch), file)
+                check_parts(self._files, self._folder(epoch), file)
                 return file
             if name in sums:
                 return read_table(self._files, place, sums[name])
@@ -270,21 +275,17 @@ class Outbox:
         return folder
 
     def drop(self, epoch: int) -> None:
-        """Remove the changes of an epoch, if that is possible; otherwise `clean` does."""
+        """Remove the tables of an epoch, if that is possible; otherwise `clean` does."""
         with suppress(OSError):
-            self._files.remove_tree(_folder(epoch))
+            self._files.remove_tree(self._folder(epoch))
 
     def clean(self, kept: Collection[int]) -> None:
-        """Remove the changes of all epochs but those that are `kept`."""
-        names = {_folder(epoch).partition("/")[2] for epoch in kept}
+        """Remove the tables of all epochs but those that are `kept`."""
+        names = {self._folder(epoch).partition("/")[2] for epoch in kept}
         with suppress(OSError):
-            for name in list(self._files.entries(_FOLDER)):
+            for name in list(self._files.entries(self._name)):
                 if name not in names and name.isdigit():
-                    self._files.remove_tree(f"{_FOLDER}/{name}")
-
-
-def _folder(epoch: int) -> str:
-    return f"{_FOLDER}/{epoch:08}"
+                    self._files.remove_tree(f"{self._name}/{name}")
 
 
 def _operation(inserts: bool) -> str:

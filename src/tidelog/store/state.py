@@ -8,6 +8,7 @@
                        the same for numbers of counters and tuples that choices show, whose names begin with #
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
     outbox/N/          changes of epoch N that sinks of streams have yet to get (`segments`)
+    files/N/           rows of files that the pipeline run of epoch N has read, for runs in which they are the same
 
 Files are written and synced before a manifest names them. They are removed after the sync of a manifest that no longer
 names them. So a crash at any moment leaves the state before an epoch or after it. The next opening removes everything
@@ -39,8 +40,8 @@ from tidelog.store.log import FOLDER as LOGS
 from tidelog.store.log import CommitLog, LoggedCommit, sealed_commits
 from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merge_notes
 from tidelog.store.segments import (
+    EpochTables,
     FactTables,
-    Outbox,
     PartFolder,
     Segment,
     epoch_of,
@@ -77,7 +78,7 @@ class StateFolder:
 
     PARTS: Mapping[str, frozenset[str]] = {
         **dict.fromkeys(("embedded", "rdf"), frozenset({"lock", NAME, _NEW, *_FOLDERS})),
-        "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine", "outbox"}),
+        "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine", "outbox", "files"}),
     }
     """The names that a folder may have before it has a manifest, by the kind of the database."""
 
@@ -217,9 +218,14 @@ class StateFolder:
             raise
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> EpochTables:
         """Return the changes that sinks have yet to get; their operations raise UsageError (E0681)."""
-        return Outbox(self._files, self._report_folder_errors)
+        return EpochTables(self._files, "outbox", self._report_folder_errors)
+
+    @property
+    def file_rows(self) -> EpochTables:
+        """Return the checked rows of files; their operations raise UsageError (E0681)."""
+        return EpochTables(self._files, "files", self._report_folder_errors)
 
     def discard(self, segment: Segment) -> None:
         """Remove a prepared segment whose epoch has failed."""

@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -35,9 +35,10 @@ from tidelog.spark.failures import report_job_errors, report_source_errors
 from tidelog.spark.frames.translation import collect_words
 from tidelog.spark.jobs import job_description, step
 from tidelog.spark.pipelines.description import PipelineDescription, Source
-from tidelog.spark.pipelines.result import Result
+from tidelog.spark.pipelines.file_rows import FileRows, can_keep_rows, digest_of_columns, files_of, with_file_numbers
+from tidelog.spark.pipelines.result import FileCounts, Result
 from tidelog.spark.pipelines.toml_file import read_toml
-from tidelog.spark.pipelines.unread import Unread, key_of, unread_part
+from tidelog.spark.pipelines.unread import ListedFile, Unread, key_of, unread_part
 from tidelog.spark.rows import DriverRows, to_spark
 from tidelog.spark.sessions import to_arrow
 from tidelog.spark.sinks.folders import write_files
@@ -133,6 +134,13 @@ class _Run:
         """The relations that the program of this run names with `.output`."""
         self.read: dict[str, Mapping[str, Any]] = {}
         """The files or the version up to which a source has been read, by its name in the notes."""
+        state = database.keeper.state
+        self.file_rows = None if state is None else FileRows(database.session, state)
+        """The rows of files that earlier runs have read."""
+        self.files: dict[str, FileCounts] = {}
+        self.snapshots: dict[str, tuple[Mapping[str, ListedFile], int | None]] = {}
+        """Sources whose rows are kept: their files, and which of the mapped sources has the rows of files that are
+        read."""
         self.kept: Mapping[str, Any] = database.keeper.notes.get("pipeline", {})
         """The notes of the last run."""
         self.continues = self.kept.get("epoch") == database.epoch and not database.has_pending
@@ -160,6 +168,7 @@ class _Run:
             checked = check_sources(sources, for_driver=self.db.is_embedded_with(sum(map(_expected_rows, sources))))
         try:
             with self.stage("facts"), report_job_errors(), db.workspace.dictionary.hold_words():
+                checked += self.keep_rows(checked)
                 db.add_pending(self.changes(checked))
             start = time.perf_counter()
 
@@ -172,6 +181,8 @@ class _Run:
             with self.naming_reached_sinks():
                 change = db.commit_delivering({"pipeline": kept}, deliver)
             quarantine = self.quarantine(checked, change)
+            if self.snapshots:
+                db.keeper.drop_unused_rows()
         finally:
             for source in checked:
                 source.release()
@@ -179,7 +190,8 @@ class _Run:
         for note in notes:
             LOGGER.warning(note)
         db.records.run(change.epoch, asdict(sum(self.counts.values(), Counts())), self.seconds)
-        return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened, notes)
+        results = self.counts, quarantine, change, self.written, self.seconds, db, opened, notes, self.files
+        return Result(self.views(), *results)
 
     @contextmanager
     def naming_reached_sinks(self) -> Iterator[None]:
@@ -271,7 +283,7 @@ class _Run:
 
     def sources(self) -> list[Mapped]:
         """Return all sources mapped, or everything that is wrong with them."""
-        found, problems = [], []
+        found, problems = list[Mapped](), list[TidelogError]()
         parts: dict[int, Unread] = {}
         for i, source in enumerate(self.pipeline.sources):
             try:
@@ -285,13 +297,17 @@ class _Run:
             try:
                 with step(f"source of {source.relation}"):
                     if part.is_empty and source.mode == "snapshot" and source.relation in read:
-                        part = self.unread(source, whole=True)  # All snapshots of a relation replace it together.
+                        part = self.unread(source, again=True)  # All snapshots of a relation replace it together.
                     if part.is_empty:
                         self.counts[source.relation] = Counts()
+                        self.files |= {key_of(source): FileCounts(0, len(part.listed))} if part.listed else {}
                         continue
                     mapped = self.map_source(source, part)
-                self.db.keep_latest(mapped.latest)
-                found.append(mapped)
+                if self.keeps_rows(source, part):
+                    self.snapshots[key_of(source)] = part.listed, None if mapped is None else len(found)
+                if mapped is not None:
+                    self.db.keep_latest(mapped.latest)
+                    found.append(mapped)
             except TidelogError as error:
                 problems.append(error)
         if problems:
@@ -307,19 +323,20 @@ class _Run:
                 raise UsageError(Problem("E0686", message, hint='write mode = "append" to add without deleting'))
         return found
 
-    def unread(self, source: Source, *, whole: bool = False) -> Unread:
+    def unread(self, source: Source, *, again: bool = False) -> Unread:
         """Return the part of a source that this run reads, and note it. A snapshot that the last run has read, of which
-        nothing has changed, is empty, unless the `whole` is wanted."""
+        nothing has changed, is empty, unless its facts are wanted `again`."""
         key = key_of(source)
         before = self.kept.get("read", {}).get(key, {})
         if source.mode == "snapshot":
             of = self.digest_of_snapshot(source)
             if of is None:
                 return Unread()
-            same = self.continues and not whole and before.get("of") == of
-            part = unread_part(self.session, source, before.get("part", {}) if same else {})
+            before = before if before.get("of") == of else {}
+            last = before.get("part", {}) if self.continues and not again else {}
+            part = unread_part(self.session, source, last, files_of(before.get("rows", {})))
             if part.read:
-                self.read[key] = {"of": of, "part": part.read}
+                self.read[key] = {**before, "of": of, "part": part.read}
             return part
         part = unread_part(self.session, source, before)
         if part.read:
@@ -338,10 +355,13 @@ class _Run:
             return None
         zone = self.session.conf.get("spark.sql.session.timeZone")
         said = [(key_of(each), each.format, each.columns, each.rejected, each.options) for each in own]
-        return hashlib.blake2b(repr((__version__, zone, said)).encode(), digest_size=8).hexdigest()
-
-    def map_source(self, source: Source, part: Unread) -> Mapped:
         program = self.db.program
+        declared = program.relations[source.relation].columns, program.records
+        return hashlib.blake2b(repr((__version__, zone, said, declared)).encode(), digest_size=8).hexdigest()
+
+    def map_source(self, source: Source, part: Unread) -> Mapped | None:
+        """Return the rows of a source that this run reads; None if it reads none."""
+        program, key = self.db.program, key_of(source)
         declared = relation_type(program, source.relation)
         columns: dict[str, str | Expression] = dict(source.columns)
         columns |= {name: F.expr(str(text)) for name, text in source.expressions.items()}
@@ -354,15 +374,18 @@ class _Run:
                 found = map_frame(
                     program, source.relation, rows.frame, columns, source.rejected, operation, rows.torn, is_csv
                 )
-            return replace(found, place=place)
+            found = replace(found, place=place)
+            return with_file_numbers(found) if self.keeps_rows(source, part) else found
 
         def with_line_breaks() -> Mapped | None:
             with step(f"source of {source.relation}"):
                 again = rows.with_line_breaks()
                 return None if again is None else mapped(again)
 
-        rows = self.frame(source, part, [column.name for column in declared.columns])
-        key = key_of(source)
+        new = self.rows_to_read(source, part, [column.name for column in declared.columns])
+        if new is None:
+            return None
+        rows = new
         with report_source_errors(place):  # Over Spark Connect, this is where a file turns out to be missing.
             given = [name for name in rows.frame.columns if name != TORN]
             size = None if rows.torn is None else text_size(self.session, rows.frame)
@@ -370,6 +393,44 @@ class _Run:
         self.notes += [f"{key} has a new column {name}" for name in given if name not in known]
         self.columns[key] = given
         return replace(mapped(rows), size=size, with_line_breaks=with_line_breaks)
+
+    def keeps_rows(self, source: Source, part: Unread) -> bool:
+        """Return True if the state folder keeps the rows of the files of a source."""
+        return self.file_rows is not None and bool(part.listed) and can_keep_rows(source, part.listed)
+
+    def keep_rows(self, checked: Sequence[CheckedSource]) -> list[CheckedSource]:
+        """Write the rows of files that this run reads for later ones. Return those that earlier runs have read."""
+        if self.file_rows is None:
+            return []
+        sources = {key: (listed, None if at is None else checked[at]) for key, (listed, at) in self.snapshots.items()}
+        notes = self.file_rows.write(self.db.epoch + 1, sources)
+        for key in sources:
+            self.read[key] = {**self.read[key], "rows": notes.get(key, {})}
+        return self.file_rows.restored
+
+    def rows_to_read(self, source: Source, part: Unread, names: Sequence[str]) -> FileFrame | None:
+        """Return the rows of the files that this run has to read, None if it has the rows of all. It reads all files if
+        the rows of others are damaged, or have other columns than all files have now."""
+        key, place = key_of(source), str(source.path)
+        before = self.read.get(key, {})
+        if self.file_rows is not None and part.listed and part.files is not None:
+            # What is wrong shows when all files are read.
+            with suppress(TidelogError, OSError), report_source_errors(place):
+                rows = self.frame(source, part, names) if part.files else None
+                # All files of CSV have the same header. Parquet's columns are those of one of the files.
+                whole = None if rows is not None and source.format == "csv" else self.frame(source, Unread(), names)
+                columns = {digest_of_columns(each.frame) for each in (rows, whole) if each is not None}
+                if columns == {before["columns"]}:
+                    self.file_rows.restore(key, source.relation, before["rows"], part.listed)
+                    self.files[key] = FileCounts(len(part.files), len(part.listed) - len(part.files))
+                    return rows
+            part = replace(part, files=None)
+        rows = self.frame(source, part, names)
+        if part.listed:
+            with report_source_errors(place):
+                self.read[key] = {**before, "columns": digest_of_columns(rows.frame), "rows": {}}
+            self.files[key] = FileCounts(len(part.listed), 0)
+        return rows
 
     def frame(self, source: Source, part: Unread, names: Sequence[str]) -> FileFrame:
         """Return the rows of a part of a source. Columns of CSV without a header are those of the changes, then

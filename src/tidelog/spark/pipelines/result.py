@@ -16,13 +16,22 @@ from tidelog.spark.sources.facts import Counts
 
 
 @dataclass(frozen=True)
+class FileCounts:
+    """The numbers of files of a snapshot that a run has `read`, and that it has not, because they are `unchanged`."""
+
+    read: int
+    unchanged: int
+
+
+@dataclass(frozen=True)
 class Result(Mapping[str, DataFrame]):
     """The result of a run: its views as DataFrames by name.
 
     `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
     reason, row as JSON, source file), `change` is what the run changed, `written` where sinks and quarantine are,
-    `notes` are sentences about columns that nothing reads or fills, `seconds` the time of each stage. `database` is
-    what the run has worked on, for queries; `close`, or the end of a `with` block, closes it if the run has opened it.
+    `notes` are sentences about columns that nothing reads or fills, `seconds` the time of each stage. `files` says of
+    snapshots with files how many of these were read. `database` is what the run has worked on, for queries; `close`, or
+    the end of a `with` block, closes it if the run has opened it.
     """
 
     names: tuple[str, ...]
@@ -34,6 +43,7 @@ class Result(Mapping[str, DataFrame]):
     database: SparkDatabase = field(repr=False)
     opened: bool = field(repr=False)
     notes: tuple[str, ...] = ()
+    files: Mapping[str, FileCounts] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self.names:
@@ -55,6 +65,7 @@ class Result(Mapping[str, DataFrame]):
             "engine": report.engine,
             "switched": report.switched,
             "counts": {name: asdict(count) for name, count in self.counts.items()},
+            "files": {name: asdict(count) for name, count in self.files.items()},
             "written": dict(self.written),
             "notes": list(self.notes),
             "seconds": dict(self.seconds),

@@ -1,15 +1,15 @@
 """The part of a source that no run has read so far: new files, or new versions of a table.
 
 A run notes what it has read: of files a digest of name, size and time, of a Delta table its version, of an Iceberg
-table its snapshot. The next run reads the rest of a source of mode "append"; a "snapshot" it reads as a whole, unless
-nothing has changed. Other sources do not say which rows are new, and are read as a whole; facts are a set, so that only
-their bad rows are there twice.
+table its snapshot. The next run reads the rest of a source of mode "append". A "snapshot" it does not read if nothing
+has changed; otherwise it reads the files whose rows it does not have (`file_rows`), or everything. Other sources do not
+say which rows are new, and are read as a whole; facts are a set, so that only their bad rows are there twice.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,19 +32,25 @@ _WHOLE = {"whole": True}
 
 
 @dataclass(frozen=True)
+class ListedFile:
+    """A file as the session lists it, and the number by which its rows name it."""
+
+    path: str
+    number: int
+
+
+@dataclass(frozen=True)
 class Unread:
-    """The part of a source that a run reads: all of it, only the `files`, or the rows of a `frame`. `read` is the note
-    of what has then been read, `remark` a sentence for the user."""
+    """The part of a source that a run reads: all of it, only the `files`, or the rows of a `frame`; nothing if it
+    `is_empty`. `read` is the note of what has then been read, `remark` a sentence for the user, `listed` are all files
+    of a snapshot by their digests."""
 
     files: Sequence[str] | None = None
     frame: DataFrame | None = None
     read: Mapping[str, Any] = field(default_factory=dict)
     remark: str | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Return True if there is nothing new."""
-        return self.files is not None and not self.files
+    is_empty: bool = False
+    listed: Mapping[str, ListedFile] = field(default_factory=dict)
 
 
 def key_of(source: Source) -> str:
@@ -52,33 +58,35 @@ def key_of(source: Source) -> str:
     return f"{source.relation} from {source.table or source.path or source.format}"
 
 
-def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
-    """Return the part of a source that is new; `read` is the note of the last run, empty in the first. Raise DataError
-    (E0482)."""
+def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any], known: Collection[str] = ()) -> Unread:
+    """Return the part of a source that is new; `read` is the note of the last run, empty in the first, `known` are the
+    digests of the files of a snapshot whose rows are at hand. Raise DataError (E0482)."""
     if source.mode == "cdc" or source.frame is not None:
         return Unread()
     if source.mode == "snapshot":
         try:
-            note, _ = _note_of(session, source)
+            note, listed = _note_of(session, source)
         except Exception as error:
             if not is_of_spark(error):
                 raise
             return Unread()  # Whoever reads it says what is wrong.
-        return Unread(files=() if note == read != _WHOLE else None, read=note)
+        new = sorted(file.path for digest, file in listed.items() if digest not in known)
+        files = new if len(new) < len(listed) else None
+        return Unread(files=files, read=note, is_empty=note == read != _WHOLE, listed=listed)
     with report_source_errors(str(source.table or source.path or source.format)):
-        note, files = _note_of(session, source)
+        note, listed = _note_of(session, source)
         if "version" in note:
             return _versions(session, source, note, read.get("version"))
         if "snapshot" in note and source.table is not None:
             return _snapshots(session, source.table, note, read.get("snapshot"))
         if "files" in note:
-            known = set(read.get("files", ()))
-            new = sorted(path for digest, path in files.items() if digest not in known)
-            return Unread(files=new if known else None, read=note)
+            before = set(read.get("files", ()))
+            new = sorted(file.path for digest, file in listed.items() if digest not in before)
+            return Unread(files=new if before else None, read=note, is_empty=bool(before) and not new)
     return Unread(remark=None if not read else _whole(source), read=note)
 
 
-def _note_of(session: SparkSession, source: Source) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+def _note_of(session: SparkSession, source: Source) -> tuple[Mapping[str, Any], Mapping[str, ListedFile]]:
     """Return the note of a source as it is now, and its files by their digests if it has files."""
     provider = source.format if source.table is None else provider_and_type(session, source.table)[0]
     if provider == "delta":
@@ -91,8 +99,9 @@ def _note_of(session: SparkSession, source: Source) -> tuple[Mapping[str, Any], 
         return _WHOLE, {}
     options = {key: value for key, value in reader_options(source.options).items() if key.lower() in _OF_LISTS}
     listed = session.read.format("binaryFile").options(**options).load(spark_path(session, source.path))
-    rows = listed.select("path", "length", F.col("modificationTime").cast("double")).collect()
-    files = {_digest(*row): row["path"] for row in rows}
+    number = F.xxhash64(F.input_file_name())
+    rows = listed.select("path", "length", F.col("modificationTime").cast("double"), number).collect()
+    files = {_digest(*row[:3]): ListedFile(row[0], row[3]) for row in rows}
     return {"files": sorted(files)}, files
 
 
@@ -100,7 +109,7 @@ def _versions(session: SparkSession, source: Source, note: Mapping[str, Any], re
     """Return the rows of a Delta table since a version; its change data feed has them."""
     now = note["version"]
     if read == now:
-        return Unread(files=(), read=note)
+        return Unread(read=note, is_empty=True)
     if read is None:
         return Unread(frame=_load_table(session, session.read.option("versionAsOf", now), source), read=note)
     try:
@@ -120,7 +129,7 @@ def _snapshots(session: SparkSession, table: str, note: Mapping[str, Any], read:
     """Return the rows of an Iceberg table since a snapshot, if only rows were added."""
     now = note["snapshot"]
     if read == now:
-        return Unread(files=(), read=note)
+        return Unread(read=note, is_empty=True)
     if read is None:
         return Unread(frame=session.read.option("versionAsOf", now).table(table), read=note)
     rows = session.sql(f"SELECT snapshot_id, parent_id, operation FROM {table}.snapshots").collect()

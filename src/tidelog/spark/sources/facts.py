@@ -177,7 +177,7 @@ class CheckedSource:
     def has_open_marks(self) -> bool:
         """True if some line has an open quotation mark."""
         if self.table is None or not self.quarantined:
-            return self.quarantined > 0 and not self._rows.where(F.col(REASON) == OPEN).isEmpty()
+            return self.quarantined > 0 and not self.rows.where(F.col(REASON) == OPEN).isEmpty()
         return OPEN in self.table.column(REASON).unique().to_pylist()
 
     def equal_rows(self) -> int:
@@ -199,7 +199,7 @@ class CheckedSource:
         if self.table is not None and self.quarantined:
             rows = from_arrow(self.source.frame.sparkSession, self.table.filter(self.table.column(REASON).is_valid()))
         else:
-            rows = self._rows.where(F.col(REASON).isNotNull())
+            rows = self.rows.where(F.col(REASON).isNotNull())
         return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
 
     def release(self) -> None:
@@ -209,7 +209,7 @@ class CheckedSource:
                 self.source.frame.unpersist()
 
     @cached_property
-    def _rows(self) -> DataFrame:
+    def rows(self) -> DataFrame:
         """The rows in Spark, of which it is not asked again."""
         if self.table is None:
             return self.source.frame
@@ -226,7 +226,7 @@ class CheckedSource:
 
     @property
     def _good(self) -> DataFrame:
-        return self._rows.where(F.col(REASON).isNull())
+        return self.rows.where(F.col(REASON).isNull())
 
     def _events(self, asserts: bool) -> FactFrame:
         """Return the latest event of each key, of those that assert or of the others, see `PendingFacts`."""
@@ -320,14 +320,14 @@ def _check_in_spark(sources: Sequence[Mapped]) -> list[CheckedSource]:
                 # One job has found out; Spark has the rows of a larger source from now on.
                 sources[0].frame.unpersist()
                 return [found]
-            counted = _count_rows(sources)
+            counted = count_rows(sources)
     except BaseException as error:
         for source in sources:
             source.frame.unpersist()
         if is_of_spark(error):
             for source in sources:
                 with report_source_errors(source.place), step(f"read {source.relation}"):
-                    _count_rows([source])
+                    count_rows([source])
         with report_job_errors():  # Each by itself can be read.
             raise
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
@@ -379,7 +379,7 @@ def _relations(sources: Sequence[Mapped]) -> str:
     return ", ".join(dict.fromkeys(source.relation for source in sources))
 
 
-def _count_rows(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
+def count_rows(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
     """Return the numbers of rows, and of bad ones, of each source that has any."""
     bad = F.col(REASON).isNotNull().cast("long").alias("bad")
     each = [source.frame.select(F.lit(i).alias("i"), bad) for i, source in enumerate(sources)]
