@@ -8,15 +8,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from tests.depth import cases
 from tests.spark.test_pipeline import SMALL, rows
 from tidelog.errors import DataError, TidelogError
-from tidelog.spark import Counts, Pipeline, Result, Sink, Source, SparkDatabase
-from tidelog.spark.pipelines import file_rows
-from tidelog.spark.pipelines.result import FileCounts
+from tidelog.spark import Counts, FileCounts, Pipeline, Result, Sink, Source, SparkDatabase
+from tidelog.spark.pipelines import file_rows, unread
+from tidelog.spark.pipelines.unread import _note_of
 from tidelog.spark.sources import facts
 from tidelog.store.state import StateFolder
 
@@ -170,7 +172,7 @@ def test_types_of_json_are_those_of_all_files(spark: SparkSession, tmp_path: Pat
     assert folder.read() == (FileCounts(read=2, unchanged=0), {(1, "a")})
 
 
-def test_columns_of_parquet_are_those_of_one_file_and_of_all_folders(spark: SparkSession, tmp_path: Path) -> None:
+def test_types_of_the_folders_of_parquet_are_those_that_all_have_in_common(spark: SparkSession, tmp_path: Path) -> None:
     folder = Folder(spark, tmp_path, format="parquet", options={})
 
     def put(x: object, y: str) -> None:
@@ -186,6 +188,16 @@ def test_columns_of_parquet_are_those_of_one_file_and_of_all_folders(spark: Spar
     assert folder.read() == (FileCounts(read=4, unchanged=0), {(1, "a"), (2, "b"), (3, "c")})
     put(5, "e")  # Alone, its folder would be a number.
     assert folder.read()[1] == {(1, "a"), (2, "b"), (3, "c"), (5, "e")}
+
+
+def test_another_file_of_parquet_says_which_columns_there_are(spark: SparkSession, tmp_path: Path) -> None:
+    folder = Folder(spark, tmp_path, format="parquet", options={})
+    parquet.write_table(pa.table({"x": [1], "y": ["a"]}), tmp_path / "in/1.parquet")
+    parquet.write_table(pa.table({"x": [2]}), tmp_path / "in/2.parquet")
+    assert folder.read() == (FileCounts(read=2, unchanged=0), {(1, "a")})
+    (tmp_path / "in/1.parquet").rename(tmp_path / "in/3.parquet")
+    with pytest.raises(DataError, match="E0480"):
+        folder.run()
 
 
 def test_rows_of_a_damaged_table_are_read_again(folder: Folder) -> None:
@@ -218,25 +230,27 @@ def test_a_state_of_an_earlier_version_has_no_rows(folder: Folder) -> None:
 
 def test_a_run_that_fails_before_its_commit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.read()
-    folder.put("2.csv", "5,e")
 
-    def fail(*arguments: object) -> None:
-        assert len(folder.tables) == 2, "The rows are there already."
-        raise OSError(28, "No space left on device")
+    def fail(text: str, tables: int) -> None:
+        """Run with a changed file, up to the commit."""
 
-    with monkeypatch.context() as patch:
-        patch.setattr(StateFolder, "publish", fail)
-        with pytest.raises((TidelogError, OSError)):
-            folder.run()
-    folder.put("2.csv", "6,f")  # It was read, and its rows are in a table that nobody names.
+        def publish(*arguments: object) -> None:
+            assert len(folder.tables) == tables, "The rows are there already."
+            raise OSError(28, "No space left on device")
+
+        folder.put("2.csv", text)
+        with monkeypatch.context() as patch:
+            patch.setattr(StateFolder, "publish", publish)
+            with pytest.raises((TidelogError, OSError)):
+                folder.run()
+
+    fail("5,e", tables=2)
+    folder.put("2.csv", "6,f")  # It was read, and its rows are in a table that no note names.
     assert folder.read() == (FileCounts(read=1, unchanged=2), {(1, "a"), (2, "b"), (4, "d"), (6, "f")})
-    assert folder.tables == ["00000001", "00000002"]
-    with monkeypatch.context() as patch:
-        patch.setattr(StateFolder, "publish", fail)
-        with pytest.raises((TidelogError, OSError)):
-            folder.run()
+    fail("7,g", tables=3)
     SparkDatabase(folder.spark, folder.place / "state").close()
     assert folder.tables == ["00000001", "00000002"]
+    assert folder.read() == (FileCounts(read=1, unchanged=2), {(1, "a"), (2, "b"), (4, "d"), (7, "g")})
 
 
 def test_tables_do_not_grow_with_the_runs(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +271,20 @@ def test_tables_do_not_grow_with_the_runs(folder: Folder, monkeypatch: pytest.Mo
     (folder.place / "in/2.csv").unlink()
     expected = {(1, "a"), (2, "b"), (4, "d"), (5, "m"), *((6, y) for y in "efghi")}
     assert folder.read() == (FileCounts(read=0, unchanged=8), expected)
+
+
+def test_a_file_that_comes_while_others_are_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def list_files(*arguments: Any) -> Any:
+        found = _note_of(*arguments)
+        folder.put("4.csv", "5,e")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(unread, "_note_of", list_files)
+        assert folder.read() == (FileCounts(read=3, unchanged=0), {*ALL, (5, "e")})
+    with folder.run() as result:
+        assert result.files == {f"e from {folder.place}/in": FileCounts(read=1, unchanged=3)}
+        assert result.counts["e"] == Counts(read=8, accepted=7, quarantined=1, duplicates=2)
 
 
 def test_rows_of_a_source_that_is_left_out_go(folder: Folder) -> None:

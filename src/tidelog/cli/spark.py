@@ -103,6 +103,8 @@ def _show(result: Result, as_json: bool) -> None:
         names.append("late")
     rows = [(name, *(getattr(count, each) for each in names)) for name, count in result.counts.items()]
     print(table(("relation", *names), rows))
+    if files := [(name, each.read, each.unchanged) for name, each in result.files.items() if each.unchanged]:
+        print("\n" + table(("files", "read", "unchanged"), files))
     if result.written:
         print("\n" + table(("written", "rows"), list(result.written.items())))
     why = f" ({report.switched})" if report.switched else ""

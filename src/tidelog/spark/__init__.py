@@ -31,12 +31,13 @@ from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.pipelines.description import Source
 from tidelog.spark.pipelines.pipeline import Pipeline
-from tidelog.spark.pipelines.result import Result
+from tidelog.spark.pipelines.result import FileCounts, Result
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.facts import Counts
 
 __all__ = [
     "Counts",
+    "FileCounts",
     "Pipeline",
     "Result",
     "Sink",

@@ -58,7 +58,7 @@ class StateKeeper:
             self.notes = state.manifest.notes
             state.drop(_CLUSTER, self._folders_in_use)  # of a process that was killed
             if state.is_own:
-                state.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
+                self.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
                 self.drop_unused_rows()
 
     @property
@@ -75,7 +75,7 @@ class StateKeeper:
     def outbox(self) -> EpochTables:
         """Return the changes that sinks have yet to get: in the state folder, or in a temporary one."""
         if self.state is not None:
-            return self.state.outbox
+            return self.state.epoch_tables("outbox")
         self._temporary = self._temporary or tempfile.mkdtemp(prefix="tidelog-outbox-")
         return EpochTables(LocalFiles(Path(self._temporary)), "outbox")
 
@@ -83,7 +83,7 @@ class StateKeeper:
         """Remove the rows of files that the notes of pipelines do not name."""
         if self.state is not None:
             sources = self.notes.get("pipeline", {}).get("read", {}).values()
-            self.state.file_rows.clean([int(epoch) for each in sources for epoch in each.get("rows", {})])
+            self.state.epoch_tables("files").clean([int(epoch) for each in sources for epoch in each.get("rows", {})])
 
     def write(self, notes: Notes) -> None:
         """Add notes, without an epoch. Raise UsageError (E0681)."""

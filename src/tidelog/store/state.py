@@ -217,15 +217,9 @@ class StateFolder:
             self._drop(segment.folder)
             raise
 
-    @property
-    def outbox(self) -> EpochTables:
-        """Return the changes that sinks have yet to get; their operations raise UsageError (E0681)."""
-        return EpochTables(self._files, "outbox", self._report_folder_errors)
-
-    @property
-    def file_rows(self) -> EpochTables:
-        """Return the checked rows of files; their operations raise UsageError (E0681)."""
-        return EpochTables(self._files, "files", self._report_folder_errors)
+    def epoch_tables(self, folder: str) -> EpochTables:
+        """Return further tables of epochs in a folder; their operations raise UsageError (E0681)."""
+        return EpochTables(self._files, folder, self._report_folder_errors)
 
     def discard(self, segment: Segment) -> None:
         """Remove a prepared segment whose epoch has failed."""

@@ -81,6 +81,7 @@ class FileRows:
     def __init__(self, session: SparkSession, state: StateFolder) -> None:
         self._session = session
         self._state = state
+        self._tables = state.epoch_tables("files")
         self._restored: dict[str, list[_Restored]] = {}
 
     @property
@@ -102,14 +103,14 @@ class FileRows:
     def _read(self, key: str, relation: str, epoch: str, table: Note, numbers: list[int]) -> CheckedSource:
         """Return the rows of the files with these numbers in a table."""
         leaves = tuple(Leaf(name, kind, F.col(name), F.lit(None)) for name, kind in table["leaves"].items())
-        found = self._state.file_rows.get(int(epoch), _name_of(key), True, table["sums"])
+        found = self._tables.get(int(epoch), _name_of(key), True, table["sums"])
         if isinstance(found, pa.Table):
             rows = found.filter(pc.is_in(found.column(_NUMBER), pa.array(numbers, pa.int64())))
             frame = to_spark(self._session, rows.slice(0, 0))
             bad = rows.num_rows - rows.column(REASON).null_count
             return CheckedSource(Mapped(relation, frame, _same, leaves), rows.num_rows, bad, rows)
         assert found is not None
-        frame = parts_in_spark(self._session, found).where(F.col(_NUMBER).isin(numbers))
+        frame = parts_in_spark(self._session, found).where(f"{_NUMBER} in ({', '.join(map(str, numbers))})")
         source = Mapped(relation, frame, _same, leaves)
         return CheckedSource(source, *count_rows([source]).get(0, (0, 0)))
 
@@ -138,7 +139,7 @@ class FileRows:
                 notes[key][str(epoch)] = {"files": files, "leaves": leaves, "rows": size}
                 tables[_name_of(key), True] = _table_of(new)
         try:
-            sums = self._state.file_rows.write_epoch(epoch, tables)
+            sums = self._tables.write_epoch(epoch, tables)
         except (TidelogError, OSError):
             return {}
         for key, note in notes.items():

@@ -241,7 +241,7 @@ class _Run:
         if db.has_pending:
             db.commit()
         before = self.kept.get("facts", "")
-        if text_of(check_named(given)) != text_of(db.workspace.committed.programs):
+        if text_of(name_rules((given,))) != text_of(db.workspace.committed.programs):
             self.change_program(given)
         self.change_facts(before, facts)
         return facts
@@ -256,7 +256,7 @@ class _Run:
                 message = f"the declaration of {name} does not match its facts in the state folder"
                 raise UsageError(Problem("E0486", message, place=name, hint=hint))
         known_types = {each.name for program in db.workspace.committed.programs for each in program.types}
-        rules = {rule.name: rule for rule in check_named(given)[0].rules if rule.body}
+        rules = {rule.name: rule for rule in name_rules((given,))[0].rules if rule.body}
         for name in list(db.rules):
             if name not in rules or db.rules[name] != str(rules[name]):
                 db.rules.remove(name)
@@ -576,11 +576,6 @@ def _count_distinct(pending: Sequence[PendingFacts]) -> int:
     # Leaves may differ where a record type contains itself.
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     return together.distinct().count()
-
-
-def check_named(given: Program) -> tuple[Program, ...]:
-    """Return the program with names for all rules."""
-    return name_rules((given,))
 
 
 def _output(delivery: UnsealedEpoch, relation: str) -> EpochOutput:

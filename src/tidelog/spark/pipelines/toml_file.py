@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from tidelog.errors import Problem, TidelogError, UsageError
 from tidelog.functions.importing import is_file
@@ -20,48 +20,29 @@ from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.readers import is_address
 
-TomlTypes: TypeAlias = Mapping[str, type | tuple[type, ...]]
+TomlTypes: TypeAlias = Mapping[str, tuple[type, ...]]
 """The keys of a table, each with the types that its value may have."""
+_IN_TOML_AS: Mapping[object, type] = {str: str, int: int, Sequence: list, Mapping: dict}
+"""The types of values in TOML, by those of fields."""
+
+
+def _toml_types(described: type, *left_out: str) -> TomlTypes:
+    """Return the keys of a table that describes an object: its fields, except for those of Python alone."""
+    found: dict[str, tuple[type, ...]] = {}
+    for name, hint in get_type_hints(described).items():
+        kinds = [get_origin(each) or each for each in get_args(hint) or (hint,)]
+        kinds = [get_origin(hint)] if get_origin(hint) in _IN_TOML_AS else kinds
+        found[name] = tuple(_IN_TOML_AS[kind] for kind in kinds if kind in _IN_TOML_AS)
+    return {name: types for name, types in found.items() if name not in left_out}
+
+
 _TOP: TomlTypes = {
-    "program": str,
-    "quarantine": str,
-    "state": str,
-    "engine": str,
-    "embedded_limit": int,
-    "cluster_folder": str,
-    "functors": list,
-    "session": dict,
-    "remote": str,
-    "source": list,
-    "sink": list,
+    **_toml_types(PipelineDescription, "sources", "sinks"),
+    "functors": (list,),
+    "source": (list,),
+    "sink": (list,),
 }
-_SOURCE: TomlTypes = {
-    "relation": str,
-    "path": str,
-    "format": str,
-    "table": str,
-    "mode": str,
-    "columns": dict,
-    "expressions": dict,
-    "options": dict,
-    "rejected": str,
-    "op": str,
-    "insert": list,
-    "delete": list,
-    "order": (str, list),
-    "key": (str, list),
-    "feed": str,
-}
-_SINK: TomlTypes = {
-    "relation": str,
-    "path": str,
-    "table": str,
-    "what": str,
-    "format": str,
-    "mode": str,
-    "partition_by": list,
-    "options": dict,
-}
+_SOURCE, _SINK = _toml_types(Source, "frame"), _toml_types(Sink)
 TomlTable: TypeAlias = tuple[str, int]
 """A table of the file: the name of the list that it is in, and its number there."""
 Described = TypeVar("Described", bound=PipelineDescription)
@@ -160,10 +141,8 @@ class _Reader:
             if key not in known:
                 self.wrong(f"unknown key {key!r}", f"use one of: {', '.join(known)}", key, where)
                 continue
-            found = known[key]
-            wanted = found if isinstance(found, tuple) else (found,)
-            if type(value) not in wanted:
-                said = " or ".join(_SAID[each] for each in wanted)
+            if type(value) not in known[key]:
+                said = " or ".join(_SAID[each] for each in known[key])
                 self.wrong(f"{key} must be {said}, found {value!r:.60}", None, key, where)
         for key in needed:
             if key not in given:
