@@ -35,7 +35,8 @@ from tidelog.spark.sources.readers import OPEN
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of rows that were read for one relation: `read == accepted + quarantined`.
+    """The numbers of rows that were read for one relation: `read == accepted + quarantined`. Rows of files that have
+    not changed were read by an earlier run, and count in this one if other files of their snapshot have changed.
 
     `duplicates` of the accepted rows state a fact that another row of the same run states as well. `late` ones change
     nothing, because an event that is as new was known before about their fact or key.
