@@ -31,6 +31,9 @@ def counted_plan(plan: Plan, sight: Sight | None, code: Code) -> CountedPlan:
     return CountedPlan(plan.rule, start_of(plan.rule, source, version), code.kinds, code.literals, plan.fanouts)
 
 
+_UNCOUNTED = nullcontext()
+
+
 class Counting:
     """The recorder that counts plans, if there is one. They begin at `starts` in the words of their `code`. The memory
     of their counts lasts as long as the code."""
@@ -50,7 +53,7 @@ class Counting:
         """Return the block in which kernels count plans for a recorder. `table` is that of the catalog, `levels` are
         the state of the kernels, `make` returns memory for counts."""
         if recorder is None and self._attempt is None:
-            return nullcontext()
+            return _UNCOUNTED
         return self._by(recorder, table, levels, make)
 
     @contextmanager

@@ -43,6 +43,8 @@ from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import Waiting
 
+_NO_PLANS = numpy.empty(0, numpy.int64)
+
 
 class OpenRelations:
     """Those of the relations `derived` that are open; a kernel that is about to change another one has `opening` called
@@ -292,7 +294,7 @@ class Interpreter:
         indexes = _by_number(opened.stored if isinstance(opened, OpenRelations) else self.derived)
         index_numbers = numpy.array([*indexes], numpy.int64)
         stored_by_number = self._by_number
-        plans = self.plans.get(group, numpy.empty(0, numpy.int64))
+        plans = self.plans.get(group, _NO_PLANS)
         budget = int(self.levels[layout.S_BUDGET])
         ledgers: Ledgers | None = None
         with self._counting.by(recording(), self.catalog.table, self.levels, self._counts):
@@ -375,7 +377,7 @@ class Interpreter:
 
     def call(self, kernel: Callable[..., int], group: str, *arguments: int) -> int:
         """Return the result of a kernel that runs over the plans of `group` and never calls back."""
-        plans = self.plans.get(group, numpy.empty(0, numpy.int64))
+        plans = self.plans.get(group, _NO_PLANS)
         memory = self._registers.address, self._scratch.address, self.batch, self.catalog.tag
         return kernel(self.catalog.table, plans, *arguments, self.levels, *memory)
 

@@ -17,6 +17,8 @@ from tidelog.storage.stored import StoredRelation
 
 PREPARED = (PROJECTION, DEMAND, KEYS, BEST, RANKED, BEATS, BEATEN)
 """How the names of relations begin that only rewrites of the user's rules have made."""
+_MOST_NAMED = 3
+"""Relations of a hyper-node that progress names."""
 
 
 def user_relations(relations: Iterable[str]) -> tuple[str, ...]:
@@ -52,6 +54,11 @@ class NodeLabels:
         self.shown = user_relations(node.relations)
         self.names = rule_names(node)
         self._is_demanded = any(f"{DEMAND}{name}" in node.reads_set for name in node.relations)
+        self.changes: dict[frozenset[str], str] = {}
+        """How reports say which inputs have changed, as far as they have said it."""
+        more = len(self.shown) - _MOST_NAMED
+        self.step = ", ".join([*self.shown[:_MOST_NAMED], *([f"{more} others"] if more > 0 else [])])
+        """How progress names the hyper-node."""
         self._selecting = tuple(name.removeprefix(ALL) for name in node.relations if name.startswith(ALL))
 
     def with_demand(self, reason: str) -> str:
@@ -68,6 +75,8 @@ class NodeLabels:
         if node.selects:
             return f"{reason}; dominated tuples are dropped"
         own = self._selecting
+        if not own:
+            return reason
         whys = (unsettled.get(name) or obstacles[name] for name in own if name in unsettled or name in obstacles)
         why = next(whys, None)
         return reason if why is None else f"{reason}; dominated tuples are read: {why}"

@@ -31,7 +31,7 @@ from tidelog.maintain.machine import Inputs, Interpreter, Job, OpenRelations
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.structure import sizes_of
 from tidelog.maintain.threads import shared_from
-from tidelog.maintain.update_plans import Maintained, NodeChange, changed_lists, plan, reads_empty, sight_of_rule
+from tidelog.maintain.update_plans import Maintained, NodeChange, plan, reads_empty, sight_of_rule
 from tidelog.maintain.user_functors import refuse_impure
 from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import CoreRule, HyperNode
@@ -70,10 +70,14 @@ def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Main
     such a bound; WidenError, LimitError, KeyboardInterrupt. The caller then has to undo the relations.
     """
     run = NodeUpdate(node, inputs, maintained, seconds)
-    if seconds < inf and not (node.recursive or change.added or change.dropped):
-        run.weigh(change)
-    run.delete(change)
-    return run.insert(change)
+    if not node.recursive:
+        if seconds < inf and not (change.added or change.dropped):
+            run.weigh(change)
+        run.delete(change)
+        return run.insert(change)
+    with inputs.watch.progress.report_growth(run.growth):
+        run.delete(change)
+        return run.insert(change)
 
 
 class NodeUpdate:
@@ -90,11 +94,13 @@ class NodeUpdate:
         for name in self.scanned:
             maintained.scanned[name] -= 1
         self.changed = [stored for stored in self.others.values() if stored.changing]
-        lists = changed_lists(self.others)
+        lists = maintained.lists
         self.losing, self.winning = maintained.loses(lists), maintained.wins(lists)
         """True if plans for derivations lost, or for those won, may find any in the changes of other hyper-nodes."""
         self.opened = OpenRelations(self.derived.values(), self.changed, inputs.open)
-        maintained.own_group.start()
+        if lists and len(self.derived) == 1:  # A kernel would ask for it: with one head, that is known beforehand.
+            for stored in self.derived.values():
+                self.opened.add(stored)
         with step(INDEXES):
             maintained.other_group.settle()
             for stored in self.changed:
@@ -107,18 +113,17 @@ class NodeUpdate:
             self.run(self.machine, "", False, True, 0)
             self.rederive(0)
             _ready.add(inputs.catalog.bits)
+        self.first = 0
+        """The round of deaths, or of births, with which the last run of plans has begun."""
         self.seconds, self.deadline = seconds, time.thread_time() + seconds
 
     def weigh(self, change: NodeChange) -> None:
         """Raise if a bootstrap is cheaper, judging by the derivations lost and won. If it is not, and none can be lost,
         take all the time that the update needs: a bootstrap would make all its derivations, and the others as well."""
+        if field_total(self.changed, layout.R_OUT_N) + field_total(self.changed, layout.R_IN_N) < _WEIGHED:
+            return
         from tidelog.kernels.changes import weigh
 
-        changes = sum(
-            stored.journal.list_length(layout.OUT) + stored.journal.list_length(layout.IN) for stored in self.changed
-        )
-        if changes < _WEIGHED:
-            return
         machine = self.machine
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
@@ -156,7 +161,6 @@ class NodeUpdate:
         self.rederive(current)
         for stored in self.opened.stored:
             stored.journal.show_nothing()
-        self.look()
         for name, words in change.came.items():
             self.opened.add(self.derived[name])
             assert_facts(self.derived[name], words, current)
@@ -201,12 +205,13 @@ class NodeUpdate:
         """Run a group of plans, once or round by round from round `current`; return the last round."""
         from tidelog.kernels.changes import run_changes
 
-        def growth() -> tuple[int, Mapping[str, int]]:
-            return int(machine.levels[layout.S_ROUND]) - current, sizes_of(self.derived)
-
-        with self.inputs.watch.progress.report_growth(growth):
-            self.run_kernel(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
+        self.first = current
+        self.run_kernel(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
         return int(machine.levels[layout.S_ROUND])
+
+    def growth(self) -> tuple[int, Mapping[str, int]]:
+        """Return how many rounds of deaths, or of births, there have been, and the rows so far."""
+        return max(0, int(self.machine.levels[layout.S_ROUND]) - self.first), sizes_of(self.derived)
 
     def run_kernel(
         self,

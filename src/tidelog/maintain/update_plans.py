@@ -68,6 +68,8 @@ class Maintained:
     """The rules added in this epoch, by their identity."""
     negating: dict[str, bool] = field(default_factory=dict)
     """True if a rule negates a relation, as far as that was asked for."""
+    lists: set[Listed] = field(default_factory=set)
+    """The lists of other hyper-nodes' relations that this epoch has filled."""
     came: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
     derived: dict[str, StoredRelation] = field(default_factory=dict)
@@ -84,20 +86,22 @@ class Maintained:
     def fits(self, relations: Mapping[str, StoredRelation], derived: Iterable[str]) -> bool:
         """Return True if the interpreter runs over these relations and derives the same, none has outgrown its plans,
         and few of the rules that it has seen are others by now."""
-        if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
-            return False
-        heads = {id(relations[name]) for name in derived}
-        if heads != set(map(id, self.machine.derived)):  # One went with its rules, and has come back.
+        for name, left in self.scanned.items():
+            if left == 0 and name in relations and relations[name].changing:
+                return False
+        if {relations[name] for name in derived} != set(self.machine.derived):  # One went with its rules, and is back.
             return False
         if self.stored != relations and any(
             relations.get(name, each) is not each for name, each in self.stored.items()
         ):
             return False
         table = self.machine.catalog.table
-        rows = table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD]
-        is_outgrown = numpy.count_nonzero(rows > self.room) > 0
-        is_outgrown |= any(len(self.stored[name]) > _room(self.sizes[name]) for name in self.closed)
-        return self.came <= 2 * len(self.rules) + _COMING and not is_outgrown
+        if (table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD] > self.room).any():
+            return False
+        for name in self.closed:
+            if len(self.stored[name]) > _room(self.sizes[name]):
+                return False
+        return self.came <= 2 * len(self.rules) + _COMING
 
     def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
         """Go to the present rules of the hyper-node, and to the relations that they read."""
@@ -160,11 +164,17 @@ class Maintained:
 
     def loses(self, lists: Iterable[Listed]) -> bool:
         """Return True if these lists of relations of other hyper-nodes may take derivations away."""
-        return any(version == layout.OUT or self.negates(name) for name, version in lists)
+        for name, version in lists:
+            if version == layout.OUT or self.negates(name):
+                return True
+        return False
 
     def wins(self, lists: Iterable[Listed]) -> bool:
         """Return True if these lists of relations of other hyper-nodes may bring derivations."""
-        return any(version == layout.IN or self.negates(name) for name, version in lists)
+        for name, version in lists:
+            if version == layout.IN or self.negates(name):
+                return True
+        return False
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more plans. When this raises, the state is worthless."""
@@ -214,7 +224,7 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
         before = Maintained(machine, frozenset(indexed))
     before.follow(node, inputs.relations)
     before.fresh = frozenset(map(id, change.added))
-    lists = changed_lists(before.others)
+    lists = before.lists = changed_lists(before.others)
     if not lists <= before.settled or before.late:
         settled = {each for each in before.settled if each[0] in node.derives}
         plan(before, lists | settled)
@@ -256,13 +266,15 @@ def reads_empty(rule: CoreRule, relations: Mapping[str, StoredRelation]) -> bool
 
 def changed_lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
     """Return the lists, OUT or IN, of relations of other hyper-nodes that are not empty."""
-    return {
-        (name, version)
-        for name, stored in others.items()
-        if stored.changing
-        for version in (layout.OUT, layout.IN)
-        if stored.journal.list_length(version)
-    }
+    found = set()
+    for name, stored in others.items():
+        if stored.changing:
+            cells, number = stored.catalog.cells, stored.number
+            if cells[number, layout.R_OUT_N]:
+                found.add((name, layout.OUT))
+            if cells[number, layout.R_IN_N]:
+                found.add((name, layout.IN))
+    return found
 
 
 def _changed_atoms(rule: CoreRule, lists: Collection[Listed]) -> dict[int, list[int]]:

@@ -33,7 +33,6 @@ from tidelog.maintain.strategies.closures import (
 )
 from tidelog.maintain.strategies.rows import drop_relations
 from tidelog.maintain.strategies.rules import visit_rules
-from tidelog.maintain.structure import user_relations
 from tidelog.profiling.profile import IndexProfile
 from tidelog.profiling.recorder import recording, step
 from tidelog.rules.core import HyperNode
@@ -42,9 +41,6 @@ from tidelog.storage.changes import change_facts
 from tidelog.storage.memory import Block
 from tidelog.storage.rows import distinct_numbers
 from tidelog.storage.stored import StoredRelation
-
-_MOST_NAMED = 3
-"""Relations of a hyper-node that progress names."""
 
 
 def cold_blocks(state: EpochState, node: HyperNode, position: int) -> Iterator[Block]:
@@ -162,13 +158,15 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
-        names = user_relations(node.relations)
-        few = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} others"] if len(names) > _MOST_NAMED else [])]
-        state.watch.progress.at(", ".join(few), position, len(state.structure.nodes))
+        step_text = state.structure.labels_of(node).step
+        state.watch.progress.at(step_text, position, len(state.structure.nodes))
         note_sizes(state, node.relations)
         try:
-            with room.allow_spilling(partial(cold_blocks, state, node, position)):
+            if room.folder is None:
                 reports[position] = visit_recorded(node, state)
+            else:
+                with room.allow_spilling(partial(cold_blocks, state, node, position)):
+                    reports[position] = visit_recorded(node, state)
         except LimitError as error:
             raise with_relations(error, node) from None
         except MemoryError as error:  # The same one: a new one would keep alive what fills the memory.
@@ -177,7 +175,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
         look_at_sizes(state, node.relations)
         if len(state.kept) != 1 or state.kept[0] is not node:
             state.split[position] = state.kept
-        for name in (state.deltas.keys() & node.derives) | (state.views.changed.keys() & node.derives):
+        for name in node.derives.intersection(state.deltas) | node.derives.intersection(state.views.changed):
             for reader in state.readers(name):
                 if reader not in seen:
                     seen.add(reader)

@@ -393,7 +393,7 @@ class HyperNode:
     selects: tuple[NodeSelection, ...] = ()
     whole: tuple[HyperNode, ...] = field(default=(), repr=False, compare=False)
 
-    @property
+    @cached_property
     def chooses(self) -> bool:
         """Return True if its selections are choices."""
         return any(each.domains for each in self.selects)
@@ -426,6 +426,11 @@ class HyperNode:
     def reads_set(self) -> frozenset[str]:
         """The relations that it reads, as a set."""
         return frozenset(self.reads)
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The relations of other hyper-nodes that it reads."""
+        return self.reads_set - self.derives
 
     @cached_property
     def touches(self) -> tuple[str, ...]:

@@ -44,6 +44,8 @@ class Catalog:
         self.dtype = numpy.dtype(numpy.int32 if bits == 32 else numpy.int64)
         self.tag = self.dtype.type(0)
         self.table: NDArray[numpy.int64] = numpy.zeros((64, FIELDS), numpy.int64)
+        self.cells = memoryview(self.table)
+        """The table once more: a single word is read or written there in half the time that NumPy takes."""
         self.growing = 0.0
         self.room = room or Room()
         self._free: list[int] = []
@@ -62,6 +64,7 @@ class Catalog:
             return self._free.pop()
         if self._next == len(self.table):
             self.table = numpy.concatenate([self.table, numpy.zeros_like(self.table)])
+            self.cells = memoryview(self.table)
         self._next += 1
         return self._next - 1
 
@@ -84,10 +87,11 @@ class Descriptor:
         self.number = catalog.allocate()
 
     def __getitem__(self, field: int) -> int:
-        return int(self.catalog.table[self.number, field])
+        word: int = self.catalog.cells[self.number, field]
+        return word
 
     def __setitem__(self, field: int, value: int) -> None:
-        self.catalog.table[self.number, field] = value
+        self.catalog.cells[self.number, field] = value
 
     def __del__(self) -> None:
         if self.number >= 0:

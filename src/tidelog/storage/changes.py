@@ -115,23 +115,37 @@ def with_nonzero(relations: Iterable[StoredRelation], *fields: int) -> list[Stor
     Of the hundreds of a hyper-node, mostly few change."""
     found = list(relations)
     if len(found) < _MANY:
-        return [stored for stored in found if any(stored.fields[field] for field in fields)]
+        kept = []
+        for stored in found:
+            cells, number = stored.catalog.cells, stored.number
+            for field in fields:
+                if cells[number, field]:
+                    kept.append(stored)
+                    break
+        return kept
     return [found[i] for i in numpy.flatnonzero(_values(found, fields).any(axis=1)).tolist()]
 
 
 def field_total(relations: Sequence[StoredRelation], field: int) -> int:
     """Return the sum of a field in the descriptors of relations of one catalog."""
-    if len(relations) < _MANY:
-        return sum(stored.fields[field] for stored in relations)
-    return int(_values(relations, (field,)).sum())
+    if len(relations) >= _MANY:
+        return int(_values(relations, (field,)).sum())
+    total = 0
+    for stored in relations:
+        total += stored.catalog.cells[stored.number, field]
+    return total
 
 
 def start(relations: Iterable[StoredRelation]) -> None:
     """Call the rows of relations of one catalog that do not change such as were there when the epoch began."""
     idle = [stored for stored in relations if not stored.changing]
-    if idle:
+    if len(idle) >= _MANY:
         table, numbers = idle[0].catalog.table, numpy.array([stored.number for stored in idle])
         table[numbers, layout.R_START] = table[numbers, layout.R_N]
+        return
+    for stored in idle:
+        cells, number = stored.catalog.cells, stored.number
+        cells[number, layout.R_START] = cells[number, layout.R_N]
 
 
 def _values(relations: Sequence[StoredRelation], fields: Sequence[int]) -> NDArray[numpy.int64]:
@@ -224,31 +238,30 @@ class RelationGroup:
         found = [(stored, index) for stored in self.stored for index in stored.indexes.values()]
         self._indexes = [index for _, index in found]
         self._index_numbers = numpy.array([index.number for index in self._indexes], numpy.int64)
-        self._indexed = numpy.array([stored.number for stored, _ in found], numpy.int64)
-
-    def start(self) -> None:
-        """Call the rows of those relations that do not change such as were there when the epoch began."""
-        if self.stored:
-            table = self.stored[0].catalog.table
-            idle = self._numbers
-            if any(stored.changing for stored in self.stored):
-                idle = idle[[not stored.changing for stored in self.stored]]
-            table[idle, layout.R_START] = table[idle, layout.R_N]
+        self._indexed = [stored for stored, _ in found]
+        self._indexed_numbers = numpy.array([stored.number for stored in self._indexed], numpy.int64)
 
     def settle(self) -> None:
         """Make all rows visible to plans as old ones, and bring the indexes up to date."""
         self.extend_lagging()
-        if self.stored:
+        if len(self.stored) >= _MANY:
             table = self.stored[0].catalog.table
             table[self._numbers, layout.R_OLD] = table[self._numbers, layout.R_NEW] = table[self._numbers, layout.R_N]
+        else:
+            for stored in self.stored:
+                cells, number = stored.catalog.cells, stored.number
+                cells[number, layout.R_OLD] = cells[number, layout.R_NEW] = cells[number, layout.R_N]
         for stored in self._closed:
             stored.settle()
 
     def extend_lagging(self) -> None:
         """Enter the rows into those indexes that lack some."""
-        if not self._indexes:
+        if len(self._indexes) >= _MANY:
+            table = self.stored[0].catalog.table
+            rows = table[self._indexed_numbers, layout.R_N]
+            for place in numpy.flatnonzero(table[self._index_numbers, layout.I_DONE] < rows).tolist():
+                self._indexes[place].extend(int(rows[place]))
             return
-        table = self.stored[0].catalog.table
-        rows = table[self._indexed, layout.R_N]
-        for place in numpy.flatnonzero(table[self._index_numbers, layout.I_DONE] < rows).tolist():
-            self._indexes[place].extend(int(rows[place]))
+        for index, indexed in zip(self._indexes, self._indexed, strict=True):
+            if index.rows_entered < indexed.rows:
+                index.extend(indexed.rows)

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from operator import is_
 from typing import Any
 
 import numpy
@@ -63,6 +64,8 @@ class Closure:
         self._asked = numpy.empty(4, numpy.int64)
         self._fields = numpy.empty(layout.C_FIELDS, numpy.int64)
         self._pinned: tuple[Pinned, ...] = ()
+        self._published: tuple[NDArray[Any], ...] = ()
+        """The arrays whose addresses kernels have."""
         self._edges_before: Callable[[], Sequence[AnyWords]] | None = None
         self._before: int | None = None
         """The number of pairs before the last change, if it can be taken back."""
@@ -433,21 +436,23 @@ class Closure:
     def publish(self) -> int:
         """Return the address at which kernels find the closure as it is now (the fields C_WORDS and so on of
         kernels/layout.py), until it changes."""
-        self._pinned = ()
         self._asked[:] = -1
         kept = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks, self._clock)
-        pinned = tuple(Pinned(array) for array in (*kept, self._asked))
-        pool, lists, component, loops, scratch, marks, clock, asked = (each.address for each in pinned)
-        room, nodes = len(self._component), self._nodes.catalog.table[self._nodes.number]
+        room, nodes = len(self._component), self._nodes.fields
         fields = self._fields  # It stays where it is: all relations that show this closure have its address.
         fields[layout.C_WORDS], fields[layout.C_SLOTS] = nodes[layout.R_ROWS], nodes[layout.R_SLOTS]
         fields[layout.C_MASK], fields[layout.C_NODES] = nodes[layout.R_MASK], self.nodes
+        if len(kept) == len(self._published) and all(map(is_, kept, self._published)):
+            return self._pinned[-1].address
+        self._pinned = ()
+        pinned = tuple(Pinned(array) for array in (*kept, self._asked))
+        pool, lists, component, loops, scratch, marks, clock, asked = (each.address for each in pinned)
         fields[layout.C_POOL], fields[layout.C_LISTS], fields[layout.C_ROOM] = pool, lists, room
         fields[layout.C_COMPONENT], fields[layout.C_LOOPS] = component, loops
         fields[layout.C_IRREFLEXIVE], fields[layout.C_CLOCK] = self.irreflexive, clock
         fields[layout.C_QUEUE], fields[layout.C_STAMPS] = scratch + 3 * 4 * (room + 1), marks + 3 * 8 * room
         fields[layout.C_ASKED] = asked
-        self._pinned = (*pinned, Pinned(fields))
+        self._pinned, self._published = (*pinned, Pinned(fields)), kept
         return self._pinned[-1].address
 
     def numbers_of(self, words: AnyWords) -> NDArray[numpy.int64]:

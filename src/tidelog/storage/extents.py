@@ -134,12 +134,14 @@ class SharedRows:
     @property
     def rows(self) -> int:
         """The number of rows, dead ones included."""
-        return self.fields[layout.R_N]
+        rows: int = self.fields.catalog.cells[self.fields.number, layout.R_N]
+        return rows
 
     @property
     def dead(self) -> int:
         """The number of dead rows."""
-        return self.fields[layout.R_DEAD]
+        dead: int = self.fields.catalog.cells[self.fields.number, layout.R_DEAD]
+        return dead
 
     def blocks(self) -> list[Block]:
         """Return the memory of rows and marks, without indexes."""

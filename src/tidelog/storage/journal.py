@@ -53,17 +53,19 @@ class ChangeJournal:
             self._blocks = Block(8 * _ROOM, room=room), Block(8 * _ROOM, room=room), Block(32 * _ROOM, room=room)
             self._room = _ROOM
             self._publish()
-        self._fields[layout.R_ROOM] = self._room
+        cells, number = self._fields.catalog.cells, self._fields.number
+        cells[number, layout.R_ROOM] = self._room
         self._empty()
-        self._fields[layout.R_START] = self._fields[layout.R_N]
+        cells[number, layout.R_START] = cells[number, layout.R_N]
 
     def _publish(self) -> None:
         for field, block in zip((layout.R_OUT, layout.R_IN, layout.R_JOURNAL), self._blocks or (), strict=True):
             self._fields[field] = block.address
 
     def _empty(self) -> None:
+        cells, number = self._fields.catalog.cells, self._fields.number
         for field in layout.R_LIST_COUNTERS:
-            self._fields[field] = 0
+            cells[number, field] = 0
 
     def ensure(self, changes: int) -> None:
         """Make room for so many changes."""
@@ -85,7 +87,9 @@ class ChangeJournal:
 
     def list_length(self, version: int) -> int:
         """Return the number of rows in a list, OUT or IN; re-derived rows are in IN as well."""
-        return self._fields[layout.R_OUT_N if version == layout.OUT else layout.R_IN_N]
+        field = layout.R_OUT_N if version == layout.OUT else layout.R_IN_N
+        length: int = self._fields.catalog.cells[self._fields.number, field]
+        return length
 
     def rows(self, version: int) -> NDArray[numpy.int64]:
         """Return the rows in a list, OUT or IN, in place: they move when the lists grow."""
@@ -146,9 +150,10 @@ class ChangeJournal:
 
     def show_all(self) -> None:
         """Make all that died and was born the source of the next round."""
-        self._fields[layout.R_OUT_LOW] = self._fields[layout.R_IN_LOW] = 0
-        self._fields[layout.R_OUT_HIGH] = self._fields[layout.R_OUT_N]
-        self._fields[layout.R_IN_HIGH] = self._fields[layout.R_IN_N]
+        cells, number = self._fields.catalog.cells, self._fields.number
+        cells[number, layout.R_OUT_LOW] = cells[number, layout.R_IN_LOW] = 0
+        cells[number, layout.R_OUT_HIGH] = cells[number, layout.R_OUT_N]
+        cells[number, layout.R_IN_HIGH] = cells[number, layout.R_IN_N]
 
     def show_nothing(self) -> None:
         """Make an empty list of deaths the source of the next round, and all births that of the one after."""
@@ -159,8 +164,9 @@ class ChangeJournal:
         """Empty the lists, and give them back where they have become large. It asks for no memory."""
         from tidelog.kernels.changes import forget_journal
 
-        self._fields[layout.R_ROOM] = 0
-        if not any(self._fields[listed] for listed, _, _ in _LISTS):
+        cells, number = self._fields.catalog.cells, self._fields.number
+        cells[number, layout.R_ROOM] = 0
+        if not (cells[number, layout.R_OUT_N] or cells[number, layout.R_IN_N] or cells[number, layout.R_JOURNAL_N]):
             return
         forget_journal(self._fields.catalog.table, self._fields.number)
         self._empty()

@@ -56,7 +56,7 @@ def visit_closure(node: HyperNode, state: EpochState) -> NodeReport:
         forget_closure(state, name)
     elif reason is None:
         return skip_report(node)
-    strategy, first = estimate(node, state, situation.old)
+    strategy, first = estimate(node, state, situation)
     if name in state.closures and not can_take_over(state.closures[name][0], node.closure):
         strategy, reason, impact = "bootstrap", "its closure could not be kept", build(node, state)
     elif strategy == "bootstrap" and not (name in state.closures and len(state.views[name])):
@@ -214,7 +214,7 @@ def visit_members(node: HyperNode, state: EpochState) -> NodeReport:
 
 def show_changed_pairs(state: EpochState, relations: Mapping[str, StoredRelation], rules: Iterable[CoreRule]) -> None:
     """Let an update see the changes of this epoch in the closures among `relations` that these rules read."""
-    if not any(issubclass(each, ClosedRelation) for each in set(map(type, relations.values()))):
+    if not [view for view in relations.values() if isinstance(view, ClosedRelation)]:
         return
     for name in dict.fromkeys(name for rule in rules for name, _ in rule.reads):
         view = relations[name]

@@ -7,8 +7,7 @@ reduced to its asserted facts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -58,8 +57,9 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
     reason, anew = situation.reason, is_broken_up(node, state)
     if anew:
         reason = "its hyper-node could not be kept"
-    reduced = is_reduced(node, state)
-    if take_own_rows(node, state, changed=bool(situation.added or situation.dropped)):
+    reduced = state.is_new and is_reduced(node, state)
+    may_show_closure = state.is_new or node.kind != "rules"
+    if may_show_closure and take_own_rows(node, state, changed=bool(situation.added or situation.dropped)):
         anew, reason = True, "its closure could not be kept"
     if not state.engine.recorded.keys().isdisjoint(node.relations):
         anew, reason = True, "its choice came back"
@@ -67,7 +67,7 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         state.kept.append(node)
         return skip_report(node)
     inputs = inputs_of(node, state, situation.dropped)
-    strategy, first = ("bootstrap", "") if anew else estimate(node, state, situation.old)
+    strategy, first = ("bootstrap", "") if anew else estimate(node, state, situation)
     rounds = None
     if strategy == "update":
         first = obstacle_to_update(node, state)
@@ -81,11 +81,12 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         impact = sum(len(state.deltas.get(name, ())) for name in node.relations if not is_hidden(name, node))
     else:
         state.kept.append(node)
-        views = zip(node.relations, state.views.several(node.relations), strict=True)
-        opened = {id(each): name for name, each in views if each.changing}
-        listed = with_nonzero([state.opened[number] for number in opened], *LISTED)
-        changes = {(name := opened[id(each)]): state.note(name, each) for each in listed}
-        impact = sum(count for name, count in changes.items() if not is_hidden(name, node))
+        views = zip(state.views.several(node.relations), node.relations, strict=True)
+        opened = {each: name for each, name in views if each.changing}
+        impact = 0
+        for stored in with_nonzero(opened, *LISTED):
+            count = state.note(opened[stored], stored)
+            impact += 0 if is_hidden(opened[stored], node) else count
         reason = reason_with_writing(state, node.relations, reason)
     state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
     labels = state.structure.labels_of(node)
@@ -103,10 +104,10 @@ def is_reduced(node: HyperNode, state: EpochState) -> bool:
 def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | AggregateRule]) -> Inputs:
     """Return the inputs of a hyper-node, with marks on those that this epoch changes."""
     # What only dropped rules read may be gone already; they see it as the epoch found it.
-    relations = {name: state.engine.views[name] for rule in dropped for name, _ in rule.reads}
+    views = state.engine.views
+    relations = {name: views[name] for rule in dropped for name, _ in rule.reads}
     names = (*node.touches, UNIT)
     relations |= zip(names, state.views.several(names), strict=True)
-    views = state.engine.views
     start([stored for name, stored in relations.items() if views.get(name) is stored])
     return _inputs(relations, state)
 
@@ -119,10 +120,12 @@ def _inputs(relations: Mapping[str, StoredRelation], state: EpochState) -> Input
 
 def obstacle_to_update(node: HyperNode, state: EpochState) -> str:
     """Return the reason why the relations of a hyper-node cannot be updated, empty where they can."""
-    marks = [stored.marks for stored in state.views.several(node.relations)]
-    if not all(each.has_counts for each in marks):
-        return "nothing was counted"
-    return "a count is saturated" if any(each.saturated for each in marks) else ""
+    saturated = False
+    for stored in state.views.several(node.relations):
+        if not stored.marks.has_counts:
+            return "nothing was counted"
+        saturated |= stored.marks.saturated
+    return "a count is saturated" if saturated else ""
 
 
 def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
@@ -147,7 +150,7 @@ def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
 
 def is_hidden(name: str, node: HyperNode) -> bool:
     """Return True for the candidates of a relation that shows a selection of them."""
-    return any(name == each.candidates for each in node.selects)
+    return bool(node.selects) and any(name == each.candidates for each in node.selects)
 
 
 def compact(stored: StoredRelation, state: EpochState) -> StoredRelation:
@@ -196,7 +199,7 @@ def bootstrap_rows(
     if state.choice.early_projection == "auto":
         inputs = replace(inputs, at_work=state.engine.early_choice.counter(node))
     facts = {name: state.asserted[name].words() for name in node.relations}
-    with explaining_limits(node, state, inputs):
+    try:
         if node.chooses:
             rounds = bootstrap_choosing(
                 node, inputs, facts, {each.shown: former_choice(each.shown, state) for each in node.selects}
@@ -205,6 +208,8 @@ def bootstrap_rows(
             rounds = bootstrap_selecting(node, inputs, facts)
         else:
             rounds = bootstrap(node, inputs)
+    except LimitError as error:
+        raise explained_limit(error, node, state, inputs) from None
     relations = {name: compact(stored, state) for name, stored in relations.items() if name in node.relations}
     state.round += rounds
     differing = 0.0
@@ -266,19 +271,9 @@ def drop(state: EpochState, name: str) -> None:
         state.note(name, old)
 
 
-@contextmanager
-def explaining_limits(node: HyperNode, state: EpochState, inputs: Inputs) -> Iterator[None]:
-    """Explain the limits that are reached inside the block, which evaluates a hyper-node into the relations of
-    `inputs`."""
-    try:
-        yield
-    except LimitError as error:
-        raise _explain(error, node, state, inputs) from None
-
-
-def _explain(error: LimitError, node: HyperNode, state: EpochState, inputs: Inputs) -> LimitError:
-    """Return the error with its reason. A hyper-node that reads all candidates is explained like one that drops
-    dominated tuples."""
+def explained_limit(error: LimitError, node: HyperNode, state: EpochState, inputs: Inputs) -> LimitError:
+    """Return the error of a limit, reached while a hyper-node was evaluated into the relations of `inputs`, with its
+    reason. A hyper-node that reads all candidates is explained like one that drops dominated tuples."""
     names = {*node.relations}
     others = (*state.program.dropping, *(each.dropping for each in state.program.obstacles.values() if each.dropping))
     selecting = node if node.selects else next((each for each in others if _is_whole(each, names)), None)

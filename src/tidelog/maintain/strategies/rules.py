@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
+from tidelog.errors import LimitError
 from tidelog.maintain.choosing import update_choosing
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.selecting import prepare_selecting, update_selecting
 from tidelog.maintain.strategies.closures import show_changed_pairs
-from tidelog.maintain.strategies.rows import evaluate, explaining_limits
+from tidelog.maintain.strategies.rows import evaluate, explained_limit
 from tidelog.maintain.strategies.situation import Situation, budget
 from tidelog.maintain.update import CutOffError, is_shown, update
 from tidelog.maintain.update_plans import NodeChange, prepare
@@ -31,8 +32,9 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     old = situation.old
     merge(node, state, old)
     relations = state.views.several(node.relations)
-    inputs = replace(inputs, round=state.round)
-    recursive = node.recursive or any(other.recursive for other in old)
+    if inputs.round != state.round:
+        inputs = replace(inputs, round=state.round)
+    recursive = node.recursive or (state.is_new and any(other.recursive for other in old))
     for name, stored in zip(node.relations, relations, strict=True) if recursive else ():
         if not stored.marks.keeps_births:
             stored.marks.keep_births()
@@ -45,9 +47,9 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     kept = (rule for rule in node.rules if isinstance(rule, CoreRule) and id(rule) not in fresh)
     show_changed_pairs(state, inputs.relations, chain(kept, gone))
     key = node.derives  # Other rules may put the same relations in another order.
-    facts = [name for name in state.facts if name in node.derives]
-    came = {name: state.facts[name][0] for name in facts}
-    went = {name: state.facts[name][1] for name in facts}
+    came, went = {}, {}
+    for name in node.derives.intersection(state.facts):
+        came[name], went[name] = state.facts[name]
     change = NodeChange(came, went, new, gone)
     # Taken out while it is worked on: half of what it gets would do no good to a later epoch.
     maintained = state.engine.maintained.pop(key, None)
@@ -59,8 +61,9 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
-        with explaining_limits(node, state, inputs):
-            state.round = following(node, change, inputs, maintained, seconds)
+        state.round = following(node, change, inputs, maintained, seconds)
+    except LimitError as error:
+        raise explained_limit(error, node, state, inputs) from None
     except CutOffError as cut:
         state.engine.maintained[key] = maintained
         for stored in relations:

@@ -15,6 +15,8 @@ _ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
 _FEW = 100
 """So many changed input tuples are followed in any case."""
+_REMEMBERED = 100
+"""The texts about sets of changed inputs that a hyper-node remembers."""
 _SHOWING = 2e-7
 """Seconds per pair that an update takes at least to see what has changed in a closure."""
 _REGROUPING = 1e-6
@@ -25,11 +27,12 @@ at once take a fraction of that for each."""
 @dataclass(frozen=True)
 class Situation:
     """The situation of a hyper-node: the nodes `old` of the last epoch that it consists of, the rules `added` and
-    `dropped` against those, and the `reason` to visit it, None if there is no reason."""
+    `dropped` against those, its `inputs` that have changed, and the `reason` to visit it, None if there is none."""
 
     old: list[HyperNode]
     added: list[CoreRule | AggregateRule]
     dropped: list[CoreRule | AggregateRule]
+    inputs: frozenset[str]
     reason: str | None
 
 
@@ -37,14 +40,15 @@ def situation_of(node: HyperNode, state: EpochState) -> Situation:
     """Return the situation of a hyper-node in this epoch."""
     old = former_nodes(node, state)
     added, dropped = rule_changes(node, old)
-    reason = reason_to_visit(node, state, rules_changed=bool(added or dropped))
+    inputs = node.inputs.intersection(state.deltas)
+    reason = reason_to_visit(node, state, inputs, rules_changed=bool(added or dropped))
     if old and node.relations[0] in state.renewed:
         added = [*node.rules]
         reason = f"the aggregate {state.renewed[node.relations[0]]} has other functions"
     if old and has_other_members(node, state):
         added = [*node.rules]
         reason = reason or "the members of its groups are others"
-    return Situation(old, added, dropped, reason)
+    return Situation(old, added, dropped, inputs, reason)
 
 
 def has_other_members(node: HyperNode, state: EpochState) -> bool:
@@ -62,7 +66,7 @@ def has_other_members(node: HyperNode, state: EpochState) -> bool:
 def former_nodes(node: HyperNode, state: EpochState) -> list[HyperNode]:
     """Return the hyper-nodes of the last epoch that derived relations of this one."""
     before = state.engine.structure
-    if before.node_of(node.relations[0]) is node:
+    if not state.is_new or before.node_of(node.relations[0]) is node:
         return [node]
     found = (before.node_of(name) for name in node.relations)
     return list({id(other): other for other in found if other is not None}.values())
@@ -71,6 +75,8 @@ def former_nodes(node: HyperNode, state: EpochState) -> list[HyperNode]:
 def is_broken_up(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node must be bootstrapped, because it is a part of a former one or relations changed their
     shape."""
+    if not state.is_new:
+        return False
     old = former_nodes(node, state)
     within = all(other is node or other.derives <= node.derives for other in old)
     if old and node.selects != tuple(each for other in old for each in other.selects):
@@ -93,24 +99,24 @@ def rule_changes(
     return [rule for rule in came if rule not in went], [rule for rule in went if rule not in came]
 
 
-def reason_to_visit(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | None:
-    """Return the reason to visit a node, or None."""
-    if all(name not in state.before for name in node.relations):
+def reason_to_visit(node: HyperNode, state: EpochState, inputs: frozenset[str], *, rules_changed: bool) -> str | None:
+    """Return the reason to visit a node, of which these inputs have changed, or None."""
+    if state.is_new and all(name not in state.before for name in node.relations):
         return "new"
     if rules_changed:
         return "its rules have changed"
-    changed = sorted(changed_inputs(node, state))
-    if changed:
-        told = sorted({each for name in changed for each in relations_behind(state, name)})
-        return f"{', '.join(user_relations(told)) or 'an aggregate or a path'} changed"
-    if any(name in state.facts for name in node.relations):
+    if inputs:
+        known = state.structure.labels_of(node).changes
+        if inputs not in known:
+            told = sorted({each for name in inputs for each in relations_behind(state, name)})
+            text = f"{', '.join(user_relations(told)) or 'an aggregate or a path'} changed"
+            if len(known) >= _REMEMBERED or any(name.startswith(PROJECTION) for name in inputs):
+                return text
+            known[inputs] = text
+        return known[inputs]
+    if not state.facts.keys().isdisjoint(node.relations):
         return "its asserted facts changed"
     return None
-
-
-def changed_inputs(node: HyperNode, state: EpochState) -> set[str]:
-    """Return the relations of other hyper-nodes that a node reads and that this epoch has changed."""
-    return (state.deltas.keys() & node.reads_set) - node.derives
 
 
 def relations_behind(state: EpochState, name: str) -> set[str]:
@@ -123,25 +129,28 @@ def relations_behind(state: EpochState, name: str) -> set[str]:
     return {each for other in read for each in relations_behind(state, other)}
 
 
-def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[str, str]:
+def estimate(node: HyperNode, state: EpochState, situation: Situation) -> tuple[str, str]:
     """Return "update" or "bootstrap", and the reason for the latter, before anything is done."""
     if not state.choice.maintain:
-        return "bootstrap", "views are not maintained" if old else ""
+        return "bootstrap", "views are not maintained" if situation.old else ""
     if state.choice.strategy != "auto":
         return state.choice.strategy, "forced" if state.choice.strategy == "bootstrap" else ""
-    if not old:
+    if not situation.old:
         return "bootstrap", ""
     if node.chooses:  # Another evaluation knows no more which candidates are the oldest.
         return "update", ""
-    change = sum(len(state.deltas[name]) for name in changed_inputs(node, state))
-    change += sum(len(came) + len(went) for n, (came, went) in state.facts.items() if n in node.derives)
+    change = 0
+    for name in situation.inputs:
+        change += len(state.deltas[name])
+    for name, (came, went) in state.facts.items():
+        change += len(came) + len(went) if name in node.derives else 0
     if change > _FEW:
         inputs = sum(len(state.views[name]) for name in node.reads if name not in node.derives)
         inputs += sum(len(state.asserted[name]) for name in node.relations)
         if change > max(_FEW, inputs // 2):
             return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
-    pairs = 0 if node.closure else changed_pairs(state, state.deltas.keys() & node.reads_set)
-    if pairs * (_SHOWING if node.folds is None else _REGROUPING) > budget(node, state):
+    pairs = 0 if node.closure else changed_pairs(state, situation.inputs)
+    if pairs and pairs * (_SHOWING if node.folds is None else _REGROUPING) > budget(node, state):
         return "bootstrap", f"{pairs:,} pairs of closures changed"
     return "update", ""
 
@@ -151,11 +160,13 @@ def budget(node: HyperNode, state: EpochState) -> float:
     epoch gives up stay below `switch` of a bootstrap of everything."""
     costs = state.engine.costs
     left = state.choice.switch * state.engine.spent - state.wasted
-    return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))
+    return max(_ALWAYS_WORTH, min(left, sum([costs.get(name, 0.0) for name in node.relations])))
 
 
 def changed_pairs(state: EpochState, relations: Iterable[str]) -> int:
     """Return the number of pairs that this epoch has changed in the closures among these relations."""
-    deltas = state.deltas
-    changed = [name for name in relations if name in deltas and isinstance(state.views[name], ClosedRelation)]
-    return sum(len(deltas[name]) for name in changed)
+    pairs = 0
+    for name in relations:
+        if name in state.deltas and isinstance(state.views[name], ClosedRelation):
+            pairs += len(state.deltas[name])
+    return pairs
