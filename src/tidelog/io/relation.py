@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -79,7 +80,8 @@ class WordRows:
         self.dictionary = dictionary
         self._rows = words
         self._set: frozenset[tuple[int, ...]] | None = None
-        dictionary.hold(self)
+        if len(words):
+            dictionary.hold(self)
 
     @property
     def _words(self) -> NDArray[Any]:
@@ -186,16 +188,17 @@ class Relation(SetOperators):
         return self._decode_batches(self._source.batches()) if self.columns else iter([()] * len(self))
 
     def _decode_batches(self, batches: Iterable[NDArray[Any]]) -> Iterator[tuple[Value, ...]]:
+        return chain.from_iterable(self._decode_chunks(batches))
+
+    def _decode_chunks(self, batches: Iterable[NDArray[Any]]) -> Iterator[Iterable[tuple[Value, ...]]]:
         with reading_within_memory:
             for words in batches:
                 for start in range(0, len(words), _CHUNK):
-                    yield from self._tuples(words[start : start + _CHUNK])
+                    yield self._tuples(words[start : start + _CHUNK])
 
     def _tuples(self, words: NDArray[Any]) -> Iterable[tuple[Value, ...]]:
-        columns = (
-            self._source.dictionary.decode_list(words[:, i], column.kind) for i, column in enumerate(self.columns)
-        )
-        return zip(*columns, strict=True)
+        decode = self._source.dictionary.decode_list
+        return zip(*[decode(words[:, i], column.kind) for i, column in enumerate(self.columns)], strict=True)
 
     def rows(self) -> list[tuple[Value, ...]]:
         """Return the tuples as a list."""

@@ -8,7 +8,7 @@ closures and large groups that it changes in place, to undo the changes (`EpochS
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -330,12 +330,10 @@ class EpochState:
         engine, self.reserve = self.engine, None
         engine.readers.commit((stored, self.died.get(number)) for number, stored in self.begun.items())
         dying = with_nonzero(self.opened.values(), layout.R_OUT_N)
-        share_removals(
-            [work for stored in dying for work in stored.removals()],
-            field_total(dying, layout.R_OUT_N),
-            self.threads,
-            engine.catalog.hashes,
-        )
+        works: list[Callable[[int], None]] = []
+        for stored in dying:
+            works += stored.removals()
+        share_removals(works, field_total(dying, layout.R_OUT_N), self.threads, engine.catalog.hashes)
         for stored in self.opened.values():
             stored.finish()
         for large in self.grouped:
@@ -346,11 +344,14 @@ class EpochState:
             memory.keep()
         if self.user_functions is not None:
             self.user_functions.keep()
-        called = {each.key for each in self.program.functors.values()}
-        for each in engine.program.functors.values():
-            if each.key not in called:
-                each.given.remembered.pop(each.key, None)
-        spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
+        if self.is_new:
+            called = {each.key for each in self.program.functors.values()}
+            for each in engine.program.functors.values():
+                if each.key not in called:
+                    each.given.remembered.pop(each.key, None)
+        spent = 0.0
+        for name, seconds in self.costs.items():
+            spent += seconds - engine.costs.get(name, 0.0)
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
         engine.unsettled = self.unsettled
         engine.next_number, engine.recorded = self.next_number, {}
@@ -364,11 +365,16 @@ class EpochState:
         engine.readers.end(self.begun.values())
         with suppress(MemoryError):  # They can be reclaimed another time.
             self.reclaim()
-        told = (*dropped, *(report for i, report in visited.items() if not prepares(self.structure.nodes[i].relations)))
-        engine.bootstraps += sum(report.strategy == "bootstrap" for report in told)
-        engine.updates += sum(report.strategy == "update" for report in told)
+        nodes = self.structure.nodes
+        told = [*dropped]
+        for i, report in visited.items():
+            if not self.structure.labels_of(nodes[i]).prepares:
+                told.append(report)
+        for report in told:
+            engine.bootstraps += report.strategy == "bootstrap"
+            engine.updates += report.strategy == "update"
         seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing
-        return Outcome(self.deltas, Report(seconds, told, growing, partial(self.structure.reports, dropped, visited)))
+        return Outcome(self.deltas, Report(seconds, tuple(told), growing, partial(self.structure.reports, dropped, visited)))
 
     def note_epoch(self, stored: StoredRelation, first: int) -> None:
         """Note that facts from row `first` on have come in this epoch."""

@@ -53,6 +53,7 @@ class NodeLabels:
     def __init__(self, node: HyperNode) -> None:
         self.shown = user_relations(node.relations)
         self.names = rule_names(node)
+        self.prepares = prepares(node.relations)
         self._is_demanded = any(f"{DEMAND}{name}" in node.reads_set for name in node.relations)
         self.changes: dict[frozenset[str], str] = {}
         """How reports say which inputs have changed, as far as they have said it."""

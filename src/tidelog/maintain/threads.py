@@ -185,6 +185,11 @@ def extend_indexes(relations: Iterable[StoredRelation], ends: Iterable[int], thr
 def share_removals(works: Sequence[Callable[[int], None]], rows: int, threads: int, hashes: int) -> None:
     """Call each of `works`, which take `rows` out of indexes and slots, with the address of 1,024 hashes, in this
     thread `hashes`. This does not fail where memory runs out."""
+    others = min(threads, len(works)) - 1 if rows >= shared_from(threads) > 0 else 0
+    if not others:
+        for work in works:
+            work(hashes)
+        return
     waiting = iter(works)
 
     def run(address: int = hashes) -> None:
@@ -196,7 +201,6 @@ def share_removals(works: Sequence[Callable[[int], None]], rows: int, threads: i
             block = Block(8 * 1024)
             run(block.address)
 
-    others = min(threads, len(works)) - 1 if rows >= shared_from(threads) > 0 else 0
     together([run, *[run_too] * others], ignore_limits, lambda: None)
 
 

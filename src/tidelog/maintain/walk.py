@@ -18,7 +18,7 @@ from tidelog.common.collecting import pause_collection
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
 from tidelog.maintain.assemble import UNIT
-from tidelog.maintain.deltas import AnyRows, rows_of
+from tidelog.maintain.deltas import AnyRows, Delta, rows_of
 from tidelog.maintain.endless import relations_text, with_relations
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.protocol import NodeReport, Outcome, Prospect, RowChange, Seal
@@ -41,6 +41,8 @@ from tidelog.storage.changes import change_facts
 from tidelog.storage.memory import Block
 from tidelog.storage.rows import distinct_numbers
 from tidelog.storage.stored import StoredRelation
+
+_NO_NUMBERS = numpy.empty(0, numpy.int64)
 
 
 def cold_blocks(state: EpochState, node: HyperNode, position: int) -> Iterator[Block]:
@@ -261,9 +263,11 @@ def _merge_changes(first: RowChange[AnyRows], second: RowChange[AnyRows]) -> Row
 def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWords) -> None:
     """Apply the net change of the asserted facts of a relation."""
     stored = state.asserted[name]
-    present = stored.find(delete)
-    gone = distinct_numbers(present[present >= 0])
-    came = insert[stored.find(insert) < 0] if len(stored) else insert
+    gone = _NO_NUMBERS
+    if len(delete):
+        present = stored.find(delete)
+        gone = distinct_numbers(present[present >= 0])
+    came = insert[stored.find(insert) < 0] if len(insert) and len(stored) else insert
     if not len(gone) and not len(came):
         return
     lost = stored.take(gone)
@@ -272,6 +276,6 @@ def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWord
     if len(came):
         state.note_epoch(stored, start)
     if name not in state.derived and name not in state.before:
-        state.note(name, stored)
+        state.deltas[name] = Delta(stored.rows_from(start) if start else state.engine.whole(stored), lost)
     else:
-        state.facts[name] = stored.take(numpy.arange(start, stored.rows)), lost
+        state.facts[name] = stored.rows_from(start), lost

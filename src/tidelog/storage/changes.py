@@ -31,8 +31,9 @@ _MANY = 8
 def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
     """Delete the live rows numbered `gone`, and insert the rows `came`, all absent, as the only change of an epoch."""
     start = stored.rows
-    stored.ensure(len(came))
-    stored.insert(came)
+    if len(came):
+        stored.ensure(len(came))
+        stored.insert(came)
     stored.journal.ensure(max(len(gone), len(came)))
     stored.marks.end(gone, start, partial(stored.journal.note, gone))
     stored.journal.show(gone, range(start, stored.rows))

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 
 _PACE = 1_024  # so many parts of one record are encoded between two looks at the limits
+_FEW = 64
+"""So many words Python compares as fast as NumPy."""
 _MANY = 4096
 """So many symbols or more get their words through Arrow, which takes a quarter of the time that a dict takes."""
 
@@ -243,8 +245,12 @@ class Dictionary:
         """Return the symbols with these ids."""
         if len(ids) == 0:
             return []
-        self._check_ids(int(ids.min()), int(ids.max()), "symbol")
-        return self._symbols.strings(ids.tolist())
+        words = ids.tolist()
+        if len(words) < _FEW:
+            self._check_ids(min(words), max(words), "symbol")
+        else:
+            self._check_ids(int(ids.min()), int(ids.max()), "symbol")
+        return self._symbols.strings(words)
 
     def ids_of(self, strings: Sequence[str]) -> list[int]:
         """Return the ids of these symbols; new ones get the next ids. Raise DataError (E0408) for texts that UTF-8

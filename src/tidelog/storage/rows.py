@@ -50,8 +50,10 @@ def distinct(words: Words) -> Words:
 
 def distinct_numbers(numbers: NumbersT) -> NumbersT:
     """Return different numbers in order, as `numpy.unique` does, which loads masked arrays first."""
+    if len(numbers) < 2:
+        return numbers
     ordered = numpy.sort(numbers)
-    ordered = ordered[numpy.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) > 1 else ordered
+    ordered = ordered[numpy.concatenate([[True], ordered[1:] != ordered[:-1]])]
     return cast(NumbersT, ordered)
 
 

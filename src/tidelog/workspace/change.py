@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy
@@ -65,7 +65,9 @@ class Change:
         self._order: Mapping[str, int] = program.order
         self._changed: Collection[str] = outcome.deltas.keys()
         self._deltas = outcome.deltas
-        self._part: Callable[[str], RelationChange] = partial(_part, program.relations, dictionary, outcome, turns)
+        self._part: Callable[[str], RelationChange] = cache(
+            partial(_part, program.relations, dictionary, outcome, turns)
+        )
         self.report: Report = outcome.report
         self.errors: tuple[BaseException, ...] = ()
         """The errors that subscribers raised when they were called with this change."""
