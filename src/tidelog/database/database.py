@@ -146,7 +146,8 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
 
         try:
             draft, outcome = self._evaluate_epoch(interrupts, seal)
-            outcome = replace(outcome, report=replace(outcome.report, duplicates=workspace.duplicates))
+            if workspace.duplicates:
+                outcome = replace(outcome, report=replace(outcome.report, duplicates=workspace.duplicates))
             workspace.settle(draft)
             self._epochs, self._number, self._frozen = self._epochs + 1, number, None
             self._changed = {name: (len(each.inserted), len(each.deleted)) for name, each in outcome.deltas.items()}

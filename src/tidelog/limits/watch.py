@@ -8,12 +8,13 @@ of a second or so; kernels that cannot promise it return on request (`Watch.stop
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ContextDecorator, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from tidelog.common.source import Span
 from tidelog.errors import LimitError, Problem
@@ -113,12 +114,28 @@ class Watch:
             raise LimitError(Problem("E0504", message, span=span, hint=hint))
 
 
-class WithinMemory(ContextDecorator):
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class WithinMemory:
     """A block or a decorator that turns a MemoryError, also of NumPy or Arrow, into LimitError (E0503) with a hint. The
     new error keeps no data of the failed work alive."""
 
     def __init__(self, hint: str) -> None:
         self._hint = hint
+
+    def __call__(self, function: Function) -> Function:
+        """Return a function that does the same, inside of such a block."""
+
+        @wraps(function)
+        def run(*arguments: Any, **options: Any) -> Any:
+            try:
+                return function(*arguments, **options)
+            except MemoryError as error:
+                self.__exit__(type(error), error, None)
+                raise
+
+        return cast(Function, run)
 
     def __enter__(self) -> None:
         pass

@@ -15,6 +15,7 @@ import numpy
 
 from tidelog.common.arrays import AnyWords
 from tidelog.common.collecting import old_at_once
+from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.early import ProjectEarlyError
@@ -23,7 +24,7 @@ from tidelog.maintain.functors import KINDS
 from tidelog.maintain.protocol import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
-from tidelog.maintain.threads import WidenError
+from tidelog.maintain.threads import WidenError, narrow
 from tidelog.maintain.user_aggregates import aggregate_statistics
 from tidelog.maintain.user_functors import functor_statistics
 from tidelog.maintain.walk import prospect_of, run
@@ -53,7 +54,7 @@ class EmbeddedEngine(EngineState):
     ) -> Outcome[AnyRows]:
         """See `Engine`. After an error nothing has changed but for the word size."""
         is_large = not self.views and len(program.nodes) > _LARGE
-        with watch.within_memory(), old_at_once() if is_large else nullcontext():
+        with watch.within_memory(), between_kernels(watch.look), old_at_once() if is_large else nullcontext():
             self.readers.passing.busy = True
             try:
                 return self._epoch(program, changes, watch, choice, seal)
@@ -216,4 +217,4 @@ def _numbers_values(program: CoreProgram) -> bool:
 
 def _is_wide(rows: AnyWords) -> bool:
     """Return True if some words do not fit into 32 bits."""
-    return bool(rows.size and (rows.min() < -(2**31) or rows.max() >= 2**31))
+    return not narrow(rows)

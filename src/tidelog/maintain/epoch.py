@@ -26,7 +26,7 @@ from tidelog.maintain.deltas import AnyRows, Delta, History, rows_of
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.protocol import EpochOptions, NodeReport, Outcome, Report
 from tidelog.maintain.state import EngineState
-from tidelog.maintain.structure import Structure, prepares
+from tidelog.maintain.structure import Structure
 from tidelog.maintain.threads import cores, share_removals
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
@@ -163,6 +163,8 @@ class EpochState:
         self.watch = watch
         self.choice = choice
         self.started = time.perf_counter()
+        self.threads = choice.threads or cores()
+        """How many threads may share the work."""
         self.growing = engine.catalog.growing
         self.views = Overlay(engine.views)
         self.asserted = Overlay(engine.asserted)
@@ -234,11 +236,6 @@ class EpochState:
     def readers(self, name: str) -> tuple[int, ...]:
         """Return the positions of the hyper-nodes that read a relation."""
         return self.structure.readers(name)
-
-    @property
-    def threads(self) -> int:
-        """How many threads may share the work."""
-        return self.choice.threads or cores()
 
     @property
     def user_functions(self) -> GivenFunctions | None:
@@ -374,7 +371,8 @@ class EpochState:
             engine.bootstraps += report.strategy == "bootstrap"
             engine.updates += report.strategy == "update"
         seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing
-        return Outcome(self.deltas, Report(seconds, tuple(told), growing, partial(self.structure.reports, dropped, visited)))
+        every = partial(self.structure.reports, dropped, visited)
+        return Outcome(self.deltas, Report(seconds, tuple(told), growing, every))
 
     def note_epoch(self, stored: StoredRelation, first: int) -> None:
         """Note that facts from row `first` on have come in this epoch."""
@@ -424,4 +422,4 @@ class EpochState:
 
 
 def _is_sparse(stored: StoredRelation) -> bool:
-    return stored.dead > max(_RECLAIM, len(stored))
+    return stored.dead > _RECLAIM and stored.dead > len(stored)

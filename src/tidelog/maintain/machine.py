@@ -18,7 +18,6 @@ from tidelog.common.arrays import Words
 from tidelog.common.looking import Look
 from tidelog.kernels import layout
 from tidelog.kernels.calling import until_look
-from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.counting import Counting, counted_plan
@@ -278,7 +277,6 @@ class Interpreter:
         arguments: tuple[Any, ...],
         look: Look,
         grow_log: Callable[[], None] | None = None,
-        compiling: Look | None = None,
         waiting: Waiting | None = None,
         task: int = layout.INSERT,
     ) -> int:
@@ -286,9 +284,8 @@ class Interpreter:
 
         `opened` has the relations whose rounds it keeps, or is their numbers. The first change of a relation that is
         not open opens it. `node` is the state of the kernel, `arguments` come between the state of the levels and the
-        memory. `look` may raise to stop it, and `compiling`, or else `look`, between two kernels that have to be
-        compiled. Rows that the kernel lets wait are those of `waiting`. The `task` of threads that share a plan is to
-        INSERT rows, to CHARGE lost derivations or to CREDIT new ones.
+        memory. `look` may raise to stop it. Rows that the kernel lets wait are those of `waiting`. The `task` of
+        threads that share a plan is to INSERT rows, to CHARGE lost derivations or to CREDIT new ones.
         """
         numbers = opened.numbers if isinstance(opened, OpenRelations) else opened
         indexes = _by_number(opened.stored if isinstance(opened, OpenRelations) else self.derived)
@@ -300,22 +297,21 @@ class Interpreter:
         with self._counting.by(recording(), self.catalog.table, self.levels, self._counts):
             while True:
                 self.levels[layout.S_BUDGET] = until_look(kernel, budget)
-                with between_kernels(compiling or look):
-                    status = kernel(
-                        self.catalog.table,
-                        plans,
-                        numbers,
-                        index_numbers,
-                        node,
-                        self.levels,
-                        *arguments,
-                        self._registers.address,
-                        self._scratch.address,
-                        self._buffer.address,
-                        self._hashes.address,
-                        self.batch,
-                        self.catalog.tag,
-                    )
+                status = kernel(
+                    self.catalog.table,
+                    plans,
+                    numbers,
+                    index_numbers,
+                    node,
+                    self.levels,
+                    *arguments,
+                    self._registers.address,
+                    self._scratch.address,
+                    self._buffer.address,
+                    self._hashes.address,
+                    self.batch,
+                    self.catalog.tag,
+                )
                 concerned = int(node[layout.N_OBJECT])
                 self.levels[layout.S_BUDGET] = budget
                 if status == layout.LOOK:

@@ -168,7 +168,7 @@ class _Selecting(ShowingUpdate):
         state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.machine.levels[layout.S_ROUND] = self.deaths
         arguments = "", self.opened, state, (self.selections,)
-        self.machine.converse(demote, *arguments, self.look, compiling=self.look_at_limits)
+        self.machine.converse(demote, *arguments, self.look)
         return before != [self.derived[each.shown].journal.list_length(layout.OUT) for each in self.node.selects]
 
 

@@ -43,6 +43,8 @@ UPDATED_FROM = 1 << 17
 _PARTS = 16
 """Each thread takes about so many parts of a scan, because some take longer than others, but at most _CHUNK rows."""
 _CHUNK = 4096
+_COMPARED = 64
+"""So many words Python compares as fast as NumPy."""
 _PATIENCE = 0.05
 """Seconds between two looks of a thread that waits for the others."""
 Result = TypeVar("Result")
@@ -69,7 +71,10 @@ class Lane:
 
 def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
     """Return True if all words fit into 32 bits."""
-    return not words.size or bool(words.min() >= -(2**31) and words.max() < 2**31)
+    if words.size < _COMPARED:
+        found = words.ravel().tolist()
+        return not found or (min(found) >= -(2**31) and max(found) < 2**31)
+    return bool(words.min() >= -(2**31) and words.max() < 2**31)
 
 
 class Ledgers:

@@ -225,7 +225,7 @@ class NodeUpdate:
         """Let a kernel run the rounds of a group of plans, and plan what it asks for; return its last status."""
         task = layout.CREDIT if inserting else layout.CHARGE
         told = kernel, group, self.opened, state, arguments, self.look
-        while (status := machine.converse(*told, compiling=self.look_at_limits, task=task)) == layout.REPLAN:
+        while (status := machine.converse(*told, task=task)) == layout.REPLAN:
             self.plan_own(layout.IN if inserting else layout.OUT)
         return status
 

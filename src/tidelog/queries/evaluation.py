@@ -18,6 +18,7 @@ import numpy
 
 from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
+from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
@@ -97,7 +98,8 @@ class AssembledPlans:
         def look() -> None:
             watch.look(sum(self._counts()))
 
-        self._machine.converse(run_rounds, "", self._numbers, numbers, (1,), look)
+        with between_kernels(look):
+            self._machine.converse(run_rounds, "", self._numbers, numbers, (1,), look)
         counts = zip(self._goals.items(), self._counts(), strict=True)
         found = {i: goal.words() if count else goal.take(_NONE) for (i, goal), count in counts}
         self._filled = [self._goals[i] for i, rows in found.items() if len(rows)]

@@ -264,5 +264,6 @@ class RelationGroup:
                 self._indexes[place].extend(int(rows[place]))
             return
         for index, indexed in zip(self._indexes, self._indexed, strict=True):
-            if index.rows_entered < indexed.rows:
-                index.extend(indexed.rows)
+            cells, rows = indexed.catalog.cells, indexed.rows
+            if cells[index.number, layout.I_DONE] < rows:
+                index.extend(rows)

@@ -155,9 +155,9 @@ class SharedRows:
 
     def begin(self) -> None:
         """Fix the rows as of the last epoch, before another one changes rows or marks: until `end`."""
-        extent = self.committed_extent()
+        extent = self.extent or self.committed_extent()
         if not extent.changing:
-            if extent.is_read and extent.births is None:
+            if extent.reader is not None and extent.is_read and extent.births is None:
                 extent.births = self.marks.births_below(extent.rows)
             extent.changing = True
 

@@ -157,8 +157,9 @@ class ChangeJournal:
 
     def show_nothing(self) -> None:
         """Make an empty list of deaths the source of the next round, and all births that of the one after."""
-        self._fields[layout.R_OUT_LOW] = self._fields[layout.R_OUT_HIGH] = self._fields[layout.R_OUT_N]
-        self._fields[layout.R_IN_LOW] = self._fields[layout.R_IN_HIGH] = 0
+        cells, number = self._fields.catalog.cells, self._fields.number
+        cells[number, layout.R_OUT_LOW] = cells[number, layout.R_OUT_HIGH] = cells[number, layout.R_OUT_N]
+        cells[number, layout.R_IN_LOW] = cells[number, layout.R_IN_HIGH] = 0
 
     def end(self) -> None:
         """Empty the lists, and give them back where they have become large. It asks for no memory."""

@@ -21,7 +21,7 @@ AT_ONCE = 1 << 20
 
 def equal_rows(words: Words) -> int:
     """Return the number of rows that are equal to an earlier one."""
-    if words.shape[1] == 0:
+    if words.shape[1] == 0 or len(words) < 2:
         return max(0, len(words) - 1)
     keys = row_hashes(words)
     keys.sort()

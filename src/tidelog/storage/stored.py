@@ -172,7 +172,7 @@ class StoredRelation(SharedRows):
 
     def take(self, numbers: AnyWords) -> AnyWords:
         """Return a copy of the rows with these numbers."""
-        return self._view()[numbers]
+        return self._view()[numbers] if len(numbers) else numpy.empty((0, self.arity), self.catalog.dtype)
 
     def rows_from(self, first: int) -> AnyWords:
         """Return a copy of the rows from row `first` on."""
@@ -319,7 +319,8 @@ class StoredRelation(SharedRows):
         self.fields[layout.R_OLD] = self.rows
         self.fields[layout.R_NEW] = self.rows
         for index in self.indexes.values():
-            index.extend(self.rows)
+            if index.rows_entered < self.rows:
+                index.extend(self.rows)
 
     # --- a change within an epoch ------------------------------------------------------------------------------------
 

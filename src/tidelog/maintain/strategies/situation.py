@@ -39,7 +39,7 @@ class Situation:
 def situation_of(node: HyperNode, state: EpochState) -> Situation:
     """Return the situation of a hyper-node in this epoch."""
     old = former_nodes(node, state)
-    added, dropped = rule_changes(node, old)
+    added, dropped = rule_changes(node, old) if state.is_new else ([], [])
     inputs = node.inputs.intersection(state.deltas)
     reason = reason_to_visit(node, state, inputs, rules_changed=bool(added or dropped))
     if old and node.relations[0] in state.renewed:
@@ -65,9 +65,9 @@ def has_other_members(node: HyperNode, state: EpochState) -> bool:
 
 def former_nodes(node: HyperNode, state: EpochState) -> list[HyperNode]:
     """Return the hyper-nodes of the last epoch that derived relations of this one."""
-    before = state.engine.structure
-    if not state.is_new or before.node_of(node.relations[0]) is node:
+    if not state.is_new or state.engine.structure.node_of(node.relations[0]) is node:
         return [node]
+    before = state.engine.structure
     found = (before.node_of(name) for name in node.relations)
     return list({id(other): other for other in found if other is not None}.values())
 
