@@ -27,13 +27,14 @@ from tidelog.maintain import large_groups
 from tidelog.maintain.functors import LONGEST
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.threads import WidenError, narrow
+from tidelog.maintain.threads import WidenError
 from tidelog.maintain.user_aggregates import Fold, Members, OwnGroups, update_values
 from tidelog.rules.core import AggregateRule
 from tidelog.storage.changes import change_facts, changed_rows
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of
+from tidelog.storage.rows import narrow
 from tidelog.storage.stored import StoredRelation
 
 _SELECTIVE = {"any": min, "min": min, "max": max}

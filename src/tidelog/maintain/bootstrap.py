@@ -21,13 +21,14 @@ from tidelog.maintain.component_folds import ends_of, fold_members
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.structure import sizes_of
-from tidelog.maintain.threads import CALLED_BATCH, WidenError, narrow
+from tidelog.maintain.threads import CALLED_BATCH, WidenError
 from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.closed_relation import ClosedMembers
 from tidelog.storage.grids import Grids
 from tidelog.storage.memory import Block
+from tidelog.storage.rows import narrow
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import Waiting
 

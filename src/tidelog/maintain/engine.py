@@ -24,7 +24,7 @@ from tidelog.maintain.functors import KINDS
 from tidelog.maintain.protocol import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
-from tidelog.maintain.threads import WidenError, narrow
+from tidelog.maintain.threads import WidenError
 from tidelog.maintain.user_aggregates import aggregate_statistics
 from tidelog.maintain.user_functors import functor_statistics
 from tidelog.maintain.walk import prospect_of, run
@@ -32,6 +32,7 @@ from tidelog.profiling.recorder import begin_again
 from tidelog.rules.core import Computation, CoreProgram, CoreRule
 from tidelog.rules.early_projections import EarlyProgram, with_early_projections
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.rows import narrow
 from tidelog.storage.stored import StoredRelation
 
 _LARGE = 100

@@ -30,7 +30,6 @@ from tidelog.maintain.threads import (
     SharedPlan,
     WidenError,
     extend_indexes,
-    narrow,
     share_plan,
 )
 from tidelog.profiling.counts import PlanCounts
@@ -39,6 +38,7 @@ from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog, Index
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
+from tidelog.storage.rows import narrow
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import Waiting
 

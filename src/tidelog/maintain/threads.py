@@ -13,10 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy
-from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
 from tidelog.common.looking import Look, ignore_limits
@@ -43,8 +42,6 @@ UPDATED_FROM = 1 << 17
 _PARTS = 16
 """Each thread takes about so many parts of a scan, because some take longer than others, but at most _CHUNK rows."""
 _CHUNK = 4096
-_COMPARED = 64
-"""So many words Python compares as fast as NumPy."""
 _PATIENCE = 0.05
 """Seconds between two looks of a thread that waits for the others."""
 Result = TypeVar("Result")
@@ -67,14 +64,6 @@ class Lane:
     buffer: Block
     hashes: Block
     tried: Words = field(default_factory=lambda: numpy.zeros(1, numpy.int64), kw_only=True)
-
-
-def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
-    """Return True if all words fit into 32 bits."""
-    if words.size < _COMPARED:
-        found = words.ravel().tolist()
-        return not found or (min(found) >= -(2**31) and max(found) < 2**31)
-    return bool(words.min() >= -(2**31) and words.max() < 2**31)
 
 
 class Ledgers:

@@ -95,7 +95,7 @@ class NodeUpdate:
             maintained.scanned[name] -= 1
         self.changed = [stored for stored in self.others.values() if stored.changing]
         lists = maintained.lists
-        self.losing, self.winning = maintained.loses(lists), maintained.wins(lists)
+        self.losing, self.winning = maintained.effects(lists)
         """True if plans for derivations lost, or for those won, may find any in the changes of other hyper-nodes."""
         self.opened = OpenRelations(self.derived.values(), self.changed, inputs.open)
         if lists and len(self.derived) == 1:  # A kernel would ask for it: with one head, that is known beforehand.

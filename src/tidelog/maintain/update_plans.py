@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import TypeAlias
 
-import numpy
-
 from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
@@ -22,9 +20,7 @@ from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, needs_large_index, plan_changes, plan_scan
-from tidelog.storage.changes import (
-    RelationGroup,
-)
+from tidelog.storage.changes import RelationGroup, outgrows
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
@@ -79,9 +75,9 @@ class Maintained:
     other_group: RelationGroup = field(default_factory=lambda: RelationGroup(()))
     closed: tuple[str, ...] = ()
     """Those of the relations that are closures."""
-    numbers: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
-    room: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
-    """The numbers of the other relations, and how many rows these may have with the present plans."""
+    written: list[StoredRelation] = field(default_factory=list)
+    room: list[int] = field(default_factory=list)
+    """The other relations, and how many rows these may have with the present plans."""
 
     def fits(self, relations: Mapping[str, StoredRelation], derived: Iterable[str]) -> bool:
         """Return True if the interpreter runs over these relations and derives the same, none has outgrown its plans,
@@ -95,8 +91,7 @@ class Maintained:
             relations.get(name, each) is not each for name, each in self.stored.items()
         ):
             return False
-        table = self.machine.catalog.table
-        if (table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD] > self.room).any():
+        if outgrows(self.written, self.room):
             return False
         for name in self.closed:
             if len(self.stored[name]) > _room(self.sizes[name]):
@@ -124,8 +119,8 @@ class Maintained:
         self.sizes = {name: self.sizes[name] if name in self.sizes else len(each) for name, each in relations.items()}
         self.closed = tuple(name for name, stored in relations.items() if isinstance(stored, ClosedRelation))
         written = [name for name in relations if name not in self.closed]
-        self.numbers = numpy.array([relations[name].number for name in written], numpy.int64)
-        self.room = numpy.array([_room(self.sizes[name]) for name in written], numpy.int64)
+        self.written = [relations[name] for name in written]
+        self.room = [_room(self.sizes[name]) for name in written]
 
     def _change_rules(self, node: HyperNode) -> None:
         """Go to other rules."""
@@ -162,19 +157,15 @@ class Maintained:
             self.negating[name] = found
         return found
 
-    def loses(self, lists: Iterable[Listed]) -> bool:
-        """Return True if these lists of relations of other hyper-nodes may take derivations away."""
+    def effects(self, lists: Iterable[Listed]) -> tuple[bool, bool]:
+        """Return whether these lists of relations of other hyper-nodes may take derivations away, and may bring
+        some."""
+        loses = wins = False
         for name, version in lists:
-            if version == layout.OUT or self.negates(name):
-                return True
-        return False
-
-    def wins(self, lists: Iterable[Listed]) -> bool:
-        """Return True if these lists of relations of other hyper-nodes may bring derivations."""
-        for name, version in lists:
-            if version == layout.IN or self.negates(name):
-                return True
-        return False
+            negates = self.negates(name)
+            loses |= negates or version == layout.OUT
+            wins |= negates or version == layout.IN
+        return loses, wins
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more plans. When this raises, the state is worthless."""

@@ -25,11 +25,12 @@ from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.maintain.threads import WidenError, narrow
+from tidelog.maintain.threads import WidenError
 from tidelog.rules.core import CoreProgram, CoreRule, HyperNode
 from tidelog.rules.plans import plan_full
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.memory import Block
+from tidelog.storage.rows import narrow
 from tidelog.storage.stored import StoredRelation
 
 _WORK_BEFORE_LOOK = 10_000_000

@@ -8,13 +8,13 @@ of a hyper-node charges and gives single derivations: `retract`, `bear_supported
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
+from tidelog.kernels.calling import expect
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.extents import RowEpochs
 from tidelog.storage.memory import Block
@@ -30,13 +30,14 @@ _MANY = 8
 
 def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
     """Delete the live rows numbered `gone`, and insert the rows `came`, all absent, as the only change of an epoch."""
-    start = stored.rows
+    from tidelog.kernels.settling import list_facts
+
     if len(came):
         stored.ensure(len(came))
         stored.insert(came)
     stored.journal.ensure(max(len(gone), len(came)))
-    stored.marks.end(gone, start, partial(stored.journal.note, gone))
-    stored.journal.show(gone, range(start, stored.rows))
+    expect(len(gone) + len(came))
+    list_facts(stored.catalog.table, stored.number, gone.astype(numpy.int64, copy=False))
 
 
 def date(stored: StoredRelation, words: AnyWords, epochs: AnyWords) -> None:
@@ -137,6 +138,18 @@ def field_total(relations: Sequence[StoredRelation], field: int) -> int:
     return total
 
 
+def outgrows(relations: Sequence[StoredRelation], sizes: Sequence[int]) -> bool:
+    """Return True if one of the relations of one catalog has more live rows than its size."""
+    if len(relations) >= _MANY:
+        rows, dead = _values(relations, (layout.R_N, layout.R_DEAD)).T
+        return bool((rows - dead > sizes).any())
+    for stored, size in zip(relations, sizes, strict=True):
+        cells, number = stored.catalog.cells, stored.number
+        if cells[number, layout.R_N] - cells[number, layout.R_DEAD] > size:
+            return True
+    return False
+
+
 def start(relations: Iterable[StoredRelation]) -> None:
     """Call the rows of relations of one catalog that do not change such as were there when the epoch began."""
     idle = [stored for stored in relations if not stored.changing]
@@ -161,16 +174,16 @@ def _values(relations: Sequence[StoredRelation], fields: Sequence[int]) -> NDArr
 
 def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
     """Return the numbers of the rows that died and were born on balance, in place, and list no others from now on."""
-    counts, journal = stored.marks.counts_in_place(), stored.journal
-    died, born = journal.rows(layout.OUT), journal.rows(layout.IN)
+    from tidelog.kernels.settling import settle_lists
+
+    journal = stored.journal
     if stored.repeats:  # Rows may have died and been born several times.
-        died, born, start = distinct_numbers(died), distinct_numbers(born), stored.fields[layout.R_START]
+        counts, start = stored.marks.counts_in_place(), stored.fields[layout.R_START]
+        died, born = distinct_numbers(journal.rows(layout.OUT)), distinct_numbers(journal.rows(layout.IN))
         stored.remove(died[(died >= start) & (counts[died] <= 0)])
-        died, born = died[died < start], born[counts[born] > 0]
-    dead, new = counts[died] <= 0, born >= stored.fields[layout.R_START]
-    if stored.repeats or not (dead.all() and new.all()):
-        journal.show(died[dead], born[new])
-    journal.show_all()
+        journal.show(died[died < start], born[counts[born] > 0])
+    expect(journal.list_length(layout.OUT) + journal.list_length(layout.IN))
+    settle_lists(stored.catalog.table, stored.number)
     return journal.rows(layout.OUT), journal.rows(layout.IN)
 
 

@@ -130,13 +130,6 @@ class ChangeJournal:
         self._blocks[1].view(numpy.int64, listed)[first - end :] = numpy.arange(first, end)
         self._fields[layout.R_IN_N] = listed
 
-    def note(self, rows: AnyWords, counts: AnyWords, births: AnyWords, supports: AnyWords) -> None:
-        """Journal the marks of rows, for which there is room: the only ones that change before the end."""
-        assert self._blocks is not None
-        journal = self._blocks[2].view(numpy.int64, 4 * len(rows)).reshape(len(rows), 4)
-        journal[:, 0], journal[:, 1], journal[:, 2], journal[:, 3] = rows, counts, births, supports
-        self._fields[layout.R_JOURNAL_N] = len(rows)
-
     def show(self, died: AnyWords, born: AnyWords | range) -> None:
         """Let the lists be these rows, for which there is room, and all of them the source of the next round."""
         assert self._blocks is not None

@@ -7,7 +7,6 @@ neighbours: `runs` lists (first row, birth).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -216,20 +215,6 @@ class RowMarks:
         assert self._births is not None
         births = self._births.view(numpy.int32, self._rows)
         births += offset
-
-    def end(self, rows: AnyWords, start: int, note: Callable[[AnyWords, AnyWords, AnyWords], object]) -> None:
-        """Let rows be dead, and those from `start` on have the birth 0. Before anything changes, call `note` with the
-        counts, births and supports that the dead ones had, 0 for marks that are not kept by row."""
-        blocks = (self._counts, self._births, self._supports)
-        marks = [None if block is None else block.view(numpy.int32, self._rows) for block in blocks]
-        note(*(numpy.zeros(len(rows), numpy.int32) if each is None else each[rows] for each in marks))
-        counts, births, supports = marks
-        if counts is not None:
-            counts[rows] = -1
-        if supports is not None:
-            supports[rows] = 0
-        if births is not None:
-            births[start:] = 0
 
     @property
     def youngest(self) -> int:

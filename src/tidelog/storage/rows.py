@@ -17,6 +17,8 @@ _BLOCK = 1 << 14
 """Rows that are hashed at a time: what is computed of them stays in the cache."""
 AT_ONCE = 1 << 20
 """Rows of a part."""
+_COMPARED = 64
+"""So many words Python compares as fast as NumPy."""
 
 
 def equal_rows(words: Words) -> int:
@@ -46,6 +48,14 @@ def distinct(words: Words) -> Words:
     doubtful = numpy.zeros(len(words), dtype=numpy.bool_)
     doubtful[order[1:][same]] = doubtful[order[:-1][same]] = True
     return numpy.concatenate([words[~doubtful], numpy.unique(words[doubtful], axis=0)])
+
+
+def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
+    """Return True if all words fit into 32 bits."""
+    if words.size < _COMPARED:
+        found = words.ravel().tolist()
+        return not found or (min(found) >= -(2**31) and max(found) < 2**31)
+    return bool(words.min() >= -(2**31) and words.max() < 2**31)
 
 
 def distinct_numbers(numbers: NumbersT) -> NumbersT:

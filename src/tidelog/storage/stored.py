@@ -21,7 +21,7 @@ from tidelog.storage.extents import RowEpochs, SharedRows
 from tidelog.storage.journal import ChangeJournal
 from tidelog.storage.marks import RowMarks
 from tidelog.storage.memory import Block, Pinned
-from tidelog.storage.rows import in_parts, positions
+from tidelog.storage.rows import in_parts, narrow, positions
 
 _SCANS = 8
 """So many times a query looks at all rows before it makes an index, which takes as long as about 100 looks."""
@@ -186,7 +186,7 @@ class StoredRelation(SharedRows):
         staged, numbers = words.astype(self.catalog.dtype, order="C"), numpy.empty(len(words), numpy.int64)
         buffer, found = Pinned(staged), Pinned(numbers)
         find_rows(self.catalog.table, self.number, buffer.address, len(words), found.address, self.catalog.tag)
-        if words.dtype != staged.dtype:
+        if words.dtype != staged.dtype and not narrow(words):
             numbers[(staged != words).any(axis=1)] = -1
         return numbers
 

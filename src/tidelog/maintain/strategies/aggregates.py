@@ -27,7 +27,7 @@ from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.strategies.rows import evaluate, inputs_of
 from tidelog.maintain.strategies.situation import Situation, is_broken_up, situation_of
 from tidelog.maintain.structure import report_of, skip_report
-from tidelog.maintain.threads import WidenError, narrow
+from tidelog.maintain.threads import WidenError
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import AggregateRule, HyperNode
 from tidelog.storage.changes import change_facts
@@ -35,7 +35,7 @@ from tidelog.storage.closed_relation import ClosedMembers
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of
 from tidelog.storage.record_text import format_value
-from tidelog.storage.rows import positions
+from tidelog.storage.rows import narrow, positions
 from tidelog.storage.stored import StoredRelation
 
 
