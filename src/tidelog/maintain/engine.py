@@ -85,7 +85,7 @@ class EmbeddedEngine(EngineState):
         for _, graph in self.closures.values():
             with watch.stop_kernels(graph.nodes):
                 graph.restore(watch.look, watch.stop)
-        for whole in list(self.wholes):
+        for whole in [*self.wholes]:
             whole.keep()
         self.wholes.clear()
         if self.catalog.bits == 32:

@@ -26,6 +26,7 @@ import numpy
 from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.calling import at_each_stage
+from tidelog.kernels.changes import run_changes, weigh
 from tidelog.kernels.layout import AT_START, NOW, UP_TO
 from tidelog.maintain.machine import Inputs, Interpreter, Job, OpenRelations
 from tidelog.maintain.statistics import LiveStatistics
@@ -122,8 +123,6 @@ class NodeUpdate:
         take all the time that the update needs: a bootstrap would make all its derivations, and the others as well."""
         if field_total(self.changed, layout.R_OUT_N) + field_total(self.changed, layout.R_IN_N) < _WEIGHED:
             return
-        from tidelog.kernels.changes import weigh
-
         machine = self.machine
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
@@ -203,8 +202,6 @@ class NodeUpdate:
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
         """Run a group of plans, once or round by round from round `current`; return the last round."""
-        from tidelog.kernels.changes import run_changes
-
         self.first = current
         self.run_kernel(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
         return int(machine.levels[layout.S_ROUND])

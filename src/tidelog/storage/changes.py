@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect
+from tidelog.kernels.settling import list_facts, settle_lists
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.extents import RowEpochs
 from tidelog.storage.memory import Block
@@ -30,8 +31,6 @@ _MANY = 8
 
 def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
     """Delete the live rows numbered `gone`, and insert the rows `came`, all absent, as the only change of an epoch."""
-    from tidelog.kernels.settling import list_facts
-
     if len(came):
         stored.ensure(len(came))
         stored.insert(came)
@@ -174,8 +173,6 @@ def _values(relations: Sequence[StoredRelation], fields: Sequence[int]) -> NDArr
 
 def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
     """Return the numbers of the rows that died and were born on balance, in place, and list no others from now on."""
-    from tidelog.kernels.settling import settle_lists
-
     journal = stored.journal
     if stored.repeats:  # Rows may have died and been born several times.
         counts, start = stored.marks.counts_in_place(), stored.fields[layout.R_START]

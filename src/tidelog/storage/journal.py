@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
+from tidelog.kernels.changes import forget_journal
 from tidelog.storage.catalog import Descriptor
 from tidelog.storage.memory import Block
 
@@ -156,8 +157,6 @@ class ChangeJournal:
 
     def end(self) -> None:
         """Empty the lists, and give them back where they have become large. It asks for no memory."""
-        from tidelog.kernels.changes import forget_journal
-
         cells, number = self._fields.catalog.cells, self._fields.number
         cells[number, layout.R_ROOM] = 0
         if not (cells[number, layout.R_OUT_N] or cells[number, layout.R_IN_N] or cells[number, layout.R_JOURNAL_N]):
