@@ -32,6 +32,7 @@ from benchmarks import (
     many_rules,
     memory,
     points_to,
+    policies,
     queries,
     readers,
     reading,
@@ -60,6 +61,7 @@ GENERATED: dict[str, Lines] = {
     "queries": queries.lines,
     "many_rules": many_rules.lines,
     "keystrokes": keystrokes.lines,
+    "policies": policies.lines,
 }
 PUBLISHED: dict[str, Lines] = {
     "closure": closure.lines,

@@ -25,6 +25,7 @@ from benchmarks import (
     many_rules,
     memory,
     peers,
+    policies,
     queries,
     readers,
     reading,
@@ -275,3 +276,11 @@ def test_many_rules_are_as_many_as_said(tmp_path: Path) -> None:
     checked = check(read(many_rules.write(tmp_path)))
     assert len(checked.rules) == many_rules.RULES
     assert len(list(tmp_path.iterdir())) == many_rules.FILES
+
+
+def test_a_policy_and_its_evaluation_anew_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "_FIRST", 2)
+    monkeypatch.setattr(policies, "_TRANSACTIONS", 20)
+    sizes = [policies.evaluation(strategy, 0.5, 1).sizes for strategy in ("update", "bootstrap")]
+    assert sizes[0] == sizes[1]
+    assert sizes[0]["changed"] > 40
