@@ -33,6 +33,8 @@ reader(u, o) :- may(u, "read", o).
 admin(u) :- has(u, "admin"), user(u).
 odd(u) :- blocked(u), admin(u).
 """
+Facts = tuple[str, list[tuple[str, ...]]]
+"""A relation, and some of its facts."""
 ROLES = "admin", "editor", "viewer", "guest"
 _USERS = [f"u{i}" for i in range(20)]
 _OBJECTS = [f"o{i}" for i in range(20)]
@@ -75,10 +77,13 @@ def _run(strategy: str, part: float) -> Run:
         db.insert(name, rows)
     db.commit()
     db.options(strategy=strategy)
-    walls, cpus, changed, last = [], [], 0, ("blocked", [("u3",)])
+    walls: list[float] = []
+    cpus: list[float] = []
+    changed = 0
+    last: Facts = "blocked", [("u3",)]
     for number in range(_FIRST + _TRANSACTIONS):
-        row = [(choice.choice(_USERS), choice.choice(ROLES))] if number % 2 else [(choice.choice(_USERS),)]
-        following = ("role" if number % 2 else "blocked", row)
+        user = choice.choice(_USERS)
+        following: Facts = ("role", [(user, choice.choice(ROLES))]) if number % 2 else ("blocked", [(user,)])
         wall, cpu = time.perf_counter(), time.process_time()
         changed += _transact(db, last, following)
         walls.append(time.perf_counter() - wall)
@@ -90,9 +95,7 @@ def _run(strategy: str, part: float) -> Run:
     return Run({"changed": changed}, wall, cpu)
 
 
-def _transact(
-    db: Database, deleted: tuple[str, list[tuple[str, ...]]], inserted: tuple[str, list[tuple[str, ...]]]
-) -> int:
+def _transact(db: Database, deleted: Facts, inserted: Facts) -> int:
     """Take some facts out, put others in, and read what follows; return how many tuples have changed."""
     db.delete(*deleted)
     db.insert(*inserted)

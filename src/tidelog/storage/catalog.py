@@ -44,7 +44,7 @@ class Catalog:
         self.dtype = numpy.dtype(numpy.int32 if bits == 32 else numpy.int64)
         self.tag = self.dtype.type(0)
         self.table: NDArray[numpy.int64] = numpy.zeros((64, FIELDS), numpy.int64)
-        self.cells = memoryview(self.table)
+        self.cells = self.table.data
         """The table once more: a single word is read or written there in half the time that NumPy takes."""
         self.growing = 0.0
         self.room = room or Room()
@@ -64,7 +64,7 @@ class Catalog:
             return self._free.pop()
         if self._next == len(self.table):
             self.table = numpy.concatenate([self.table, numpy.zeros_like(self.table)])
-            self.cells = memoryview(self.table)
+            self.cells = self.table.data
         self._next += 1
         return self._next - 1
 

@@ -90,7 +90,7 @@ class _Memory:
 def address_of(array: NDArray[Any]) -> int:
     """Return the address of an array. `array.ctypes`, which says the same, takes ten times as long."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     except (TypeError, ValueError, BufferError):  # It is empty, for reading only, or has gaps.
         address: int = array.__array_interface__["data"][0]
         return address
