@@ -276,6 +276,7 @@ def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWord
     if len(came):
         state.note_epoch(stored, start)
     if name not in state.derived and name not in state.before:
-        state.deltas[name] = Delta(stored.rows_from(start) if start else state.engine.whole(stored), lost)
+        inserted = stored.take(numpy.arange(start, stored.rows)) if start else state.engine.whole(stored)
+        state.deltas[name] = Delta(inserted, lost)
     else:
-        state.facts[name] = stored.rows_from(start), lost
+        state.facts[name] = stored.take(numpy.arange(start, stored.rows)), lost

@@ -174,10 +174,6 @@ class StoredRelation(SharedRows):
         """Return a copy of the rows with these numbers."""
         return self._view()[numbers] if len(numbers) else numpy.empty((0, self.arity), self.catalog.dtype)
 
-    def rows_from(self, first: int) -> AnyWords:
-        """Return a copy of the rows from row `first` on."""
-        return self._view()[first:].copy()
-
     def find(self, words: AnyWords) -> AnyWords:
         """Return the row number of each row of `words`, shape (n, arity), or -1."""
         from tidelog.kernels.sets import find_rows
