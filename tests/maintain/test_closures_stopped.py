@@ -67,7 +67,7 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
         (closures, "follow", 3),
         (EpochState, "history", 4),
         (closures, "edges_along", 4),
-        (EpochState, "note", 2),
+        (EpochState, "note", 1),
         (closure_module, "compare_closures", 3),
         (closure_module.Closure, "_make_room", 3),
     ],
