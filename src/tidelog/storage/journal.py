@@ -18,7 +18,7 @@ from tidelog.kernels.changes import forget_journal
 from tidelog.storage.catalog import Descriptor
 from tidelog.storage.memory import Block
 
-_ROOM = 128
+_ROOM = 16
 """Entries for which the lists of a relation have room at first: thousands of relations may change a little."""
 _MOST_ROOM = 1 << 18
 """Lists with more room than this are not kept from one epoch to the next."""
