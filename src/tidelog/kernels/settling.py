@@ -22,13 +22,13 @@ from tidelog.kernels.words import kernel, load32, load64, store32, store64
 
 
 @kernel
-def list_facts(D, relation, gone):
+def list_facts(D, relation, dead):
     """Let live rows be dead, and those that were not there when the epoch began have the birth 0, as the only change of
     the epoch. There is room in the lists."""
     counts, births, supports = D[relation, R_COUNT], D[relation, R_BIRTH], D[relation, R_SUPPORT]
     journal, died, born = D[relation, R_JOURNAL], D[relation, R_OUT], D[relation, R_IN]
-    for i in range(len(gone)):
-        r = gone[i]
+    for i in range(len(dead)):
+        r = dead[i]
         store64(journal, 4 * i, r)
         store64(journal, 4 * i + 1, load32(counts, r) if counts != 0 else 0)
         store64(journal, 4 * i + 2, load32(births, r) if births != 0 else 0)
@@ -43,7 +43,7 @@ def list_facts(D, relation, gone):
         if births != 0:
             store32(births, r, 0)
         store64(born, r - first, r)
-    D[relation, R_JOURNAL_N] = D[relation, R_OUT_N] = D[relation, R_OUT_HIGH] = len(gone)
+    D[relation, R_JOURNAL_N] = D[relation, R_OUT_N] = D[relation, R_OUT_HIGH] = len(dead)
     D[relation, R_IN_N] = D[relation, R_IN_HIGH] = n - first
     D[relation, R_OUT_LOW] = D[relation, R_IN_LOW] = 0
 
