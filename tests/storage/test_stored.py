@@ -223,7 +223,7 @@ def test_an_arena_is_packed_before_it_grows(bits: int, keys: tuple[int, ...]) ->
     expected: dict[tuple[int, ...], list[int]] = {}
     largest = packed = 0
     for turn in range(turns):
-        rows = [(node, node % 7, turn) for node in range(nodes) if node % (turn + 1) < 40]
+        rows: Rows = [(node, node % 7, turn) for node in range(nodes) if node % (turn + 1) < 40]
         start = stored.rows
         stored.insert(words(rows, 3))
         for number, row in enumerate(rows, start):

@@ -101,13 +101,13 @@ def drop_candidates(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProg
     )
     kept = {name for node in nodes for name in node.relations}
     shown = {each.shown for node in nodes for each in node.selects}
-    gone = {name for node in program.nodes for name in node.relations} - kept
-    gone |= {candidates_of(name) for name in shown}  # No rules derive those of facts only.
+    removed = {name for node in program.nodes for name in node.relations} - kept
+    removed |= {candidates_of(name) for name in shown}  # No rules derive those of facts only.
     return replace(
         program,
-        relations={name: info for name, info in program.relations.items() if name not in gone},
+        relations={name: info for name, info in program.relations.items() if name not in removed},
         nodes=nodes,
-        candidates={name: each for name, each in program.candidates.items() if each not in gone},
+        candidates={name: each for name, each in program.candidates.items() if each not in removed},
         dropping=(),
     )
 

@@ -107,12 +107,12 @@ class _Statements:
     def followed_by(self, statements: Sequence[Rule]) -> tuple[_Statements, Sequence[Rule]]:
         """Return those with which `statements` begin, and the rest of these; none where paths, or a fact that is there
         twice, have gone."""
-        gone, added = difference_if_appended(self.statements, statements)
-        if not gone:
+        removed, added = difference_if_appended(self.statements, statements)
+        if not removed:
             return self, added
-        lost = set(map(id, gone))
+        lost = set(map(id, removed))
         away = [each for each in self.passed if id(each.statement) in lost]
-        if len(away) != len(gone) or any(each.domains for each in away):
+        if len(away) != len(removed) or any(each.domains for each in away):
             return _Statements(), statements
         lost.update(id(each.checked) for each in away)
         return (

@@ -113,8 +113,8 @@ class _Choosing(ShowingUpdate):
         """Return the candidates that may have become free, the oldest first: those born in this update, and those that
         agree with a row in a domain that was shown before and is not any more."""
         shown, candidates = self.derived[selection.shown], self.derived[selection.candidates]
-        gone = shown.journal.rows(layout.OUT)
-        words = shown.take(gone[~shown.marks.alive(gone)]).astype(numpy.int64)
+        removed = shown.journal.rows(layout.OUT)
+        words = shown.take(removed[~shown.marks.alive(removed)]).astype(numpy.int64)
         found = [candidates.journal.rows(layout.IN)]
         for domain in selection.domains:
             keys = _keys(domain)

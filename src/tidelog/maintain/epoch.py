@@ -47,24 +47,24 @@ _RESERVE = 3 << 20
 
 
 class Overlay(MutableMapping[str, Value]):
-    """`base` with the changes in `changed` and `gone`. Making one and applying it takes time in proportion to the
+    """`base` with the changes in `changed` and `removed`. Making one and applying it takes time in proportion to the
     changes, not to the base."""
 
     def __init__(self, base: dict[str, Value]) -> None:
         self.base = base
         self.changed: dict[str, Value] = {}
-        self.gone: dict[str, None] = {}
+        self.removed: dict[str, None] = {}
 
     def apply(self) -> None:
         """Make the changes those of the base."""
         self.base.update(self.changed)
-        for name in self.gone:
+        for name in self.removed:
             del self.base[name]
 
     def of(self, names: Set[str]) -> dict[str, Value]:
         """Return those of the names that are there, with their values."""
         found = {**self.base, **self.changed}
-        for name in (*self.gone, *(found.keys() - names)):
+        for name in (*self.removed, *(found.keys() - names)):
             found.pop(name, None)
         return found
 
@@ -82,26 +82,26 @@ class Overlay(MutableMapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         if name in self.changed:
             return self.changed[name]
-        if name in self.gone:
+        if name in self.removed:
             raise KeyError(name)
         return self.base[name]
 
     def __setitem__(self, name: str, value: Value) -> None:
         self.changed[name] = value
-        self.gone.pop(name, None)
+        self.removed.pop(name, None)
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
         self.changed.pop(name, None)
         if name in self.base:
-            self.gone[name] = None
+            self.removed[name] = None
 
     def __contains__(self, name: object) -> bool:
-        return name in self.changed or (name in self.base and name not in self.gone)
+        return name in self.changed or (name in self.base and name not in self.removed)
 
     def __iter__(self) -> Iterator[str]:
-        yield from (name for name in self.base if name not in self.gone)
+        yield from (name for name in self.base if name not in self.removed)
         yield from (name for name in self.changed if name not in self.base)
 
     def __len__(self) -> int:
@@ -269,8 +269,8 @@ class EpochState:
         """Settle the change of an open relation and note it; return the number of rows inserted and deleted."""
         died, born = settle_change(stored)
         if len(died) or len(born):
-            came = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
-            self.deltas[name] = Delta(came, stored.take(died))
+            inserted = self.engine.whole(stored) if len(born) == stored.rows else stored.take(born)
+            self.deltas[name] = Delta(inserted, stored.take(died))
         return len(died) + len(born)
 
     def note_new(self, name: str) -> None:
@@ -287,8 +287,8 @@ class EpochState:
         if relation == closure:
             stored = self.asserted[relation]
             none = stored.words(0)
-            came, went = self.facts.get(relation, (none, none))
-            return History(stored.words, came, went)
+            inserted, deleted = self.facts.get(relation, (none, none))
+            return History(stored.words, inserted, deleted)
         stored = self.views[relation] if relation in self.views else self.engine.views[relation]
         none = numpy.empty((0, stored.arity), numpy.int64)
         delta = self.deltas.get(relation, Delta(none, none))

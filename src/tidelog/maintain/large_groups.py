@@ -115,10 +115,10 @@ class Window:
         born_below, born_inside, born_above = self._split_values(born)
         died_below, died_inside, died_above = self._split_values(died)
         values = numpy.sort(numpy.concatenate([self.values, born_inside]))
-        went = numpy.sort(died_inside)
+        deleted = numpy.sort(died_inside)
         # Equal values go from neighbouring places. There may be fewer of them than go, the others being outside.
-        places = numpy.searchsorted(values, went) + numpy.arange(len(went)) - numpy.searchsorted(went, went)
-        if len(went) and (places[-1] >= len(values) or (values[places] != went).any()):
+        places = numpy.searchsorted(values, deleted) + numpy.arange(len(deleted)) - numpy.searchsorted(deleted, deleted)
+        if len(deleted) and (places[-1] >= len(values) or (values[places] != deleted).any()):
             return None
         values = numpy.delete(values, places)
         below, above = self.below + born_below - died_below, self.above + born_above - died_above

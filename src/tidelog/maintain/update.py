@@ -135,12 +135,12 @@ class NodeUpdate:
             lost, won = estimate_work(2 * max(now, _FEW))
             if _DEARER * (lost + won) > now - lost + won:
                 raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
-        if not (self.losing or change.went):
+        if not (self.losing or change.deleted):
             self.deadline = inf
 
     def delete(self, change: NodeChange) -> None:
         """Charge lost derivations to the heads, until no more rows die."""
-        for name, words in change.went.items():
+        for name, words in change.deleted.items():
             self.opened.add(self.derived[name])
             retract(self.derived[name], words)
         if change.dropped:
@@ -160,7 +160,7 @@ class NodeUpdate:
         self.rederive(current)
         for stored in self.opened.stored:
             stored.journal.show_nothing()
-        for name, words in change.came.items():
+        for name, words in change.inserted.items():
             self.opened.add(self.derived[name])
             assert_facts(self.derived[name], words, current)
         if change.added:

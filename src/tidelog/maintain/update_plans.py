@@ -66,7 +66,7 @@ class Maintained:
     """True if a rule negates a relation, as far as that was asked for."""
     lists: set[Listed] = field(default_factory=set)
     """The lists of other hyper-nodes' relations that this epoch has filled."""
-    came: int = 0
+    inserted: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
     derived: dict[str, StoredRelation] = field(default_factory=dict)
     others: dict[str, StoredRelation] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Maintained:
         for name in self.closed:
             if len(self.stored[name]) > _room(self.sizes[name]):
                 return False
-        return self.came <= 2 * len(self.rules) + _COMING
+        return self.inserted <= 2 * len(self.rules) + _COMING
 
     def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
         """Go to the present rules of the hyper-node, and to the relations that they read."""
@@ -125,9 +125,9 @@ class Maintained:
     def _change_rules(self, node: HyperNode) -> None:
         """Go to other rules."""
         known, present = set(map(id, self.rules)), set(map(id, node.rules))
-        gone = [rule for rule in self.rules if id(rule) not in present and isinstance(rule, CoreRule)]
+        removed = [rule for rule in self.rules if id(rule) not in present and isinstance(rule, CoreRule)]
         new = [rule for rule in node.rules if id(rule) not in known and isinstance(rule, CoreRule)]
-        self.came += len(present - known)
+        self.inserted += len(present - known)
         self.machine.drop({number for number in self.planned if number not in present})
         self.planned = {number: each for number, each in self.planned.items() if number in present}
         self.late = {number: rule for number, rule in self.late.items() if number in present}
@@ -136,7 +136,7 @@ class Maintained:
         if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
             self.settled, self.late = set(), {}
         self.negating = {}
-        for rule in gone:
+        for rule in removed:
             for name in dict(rule.reads):
                 self.readers[name].pop(id(rule), None)
         for rule in new:
@@ -196,8 +196,8 @@ def _room(size: int) -> int:
 class NodeChange:
     """The changes of a hyper-node besides its inputs: asserted facts inserted and deleted, rules added and dropped."""
 
-    came: Mapping[str, Words] = field(default_factory=dict)
-    went: Mapping[str, Words] = field(default_factory=dict)
+    inserted: Mapping[str, Words] = field(default_factory=dict)
+    deleted: Mapping[str, Words] = field(default_factory=dict)
     added: Sequence[CoreRule] = ()
     dropped: Sequence[CoreRule] = ()
 

@@ -238,15 +238,15 @@ def update_values(
     suspects: list[int] = []
     pace = Pace(look)
     parts = zip(groups, _parts(born), _parts(died), strict=True)
-    for i, (key, came, went) in enumerate(pace.over(parts)):
+    for i, (key, inserted, deleted) in enumerate(pace.over(parts)):
         state = kept.touch(tuple(key.tolist()))
         if state is None:
             unknown[i] = True
             continue
-        if not len(came) and not len(went):  # The group was asked for, or is so no more.
+        if not len(inserted) and not len(deleted):  # The group was asked for, or is so no more.
             found[i] = fold.group(key).value(fold.folding, state[0])
             continue
-        found[i] = _value_after(fold, key, state, came, went, kept, found[i], pace)
+        found[i] = _value_after(fold, key, state, inserted, deleted, kept, found[i], pace)
         kept.changes += 1
         if kept.changes & (kept.changes - 1) == 0:
             suspects.append(i)
@@ -264,18 +264,18 @@ def _value_after(
     fold: Fold,
     key: Words,
     before: tuple[Any, int],
-    came: Words,
-    went: Words,
+    inserted: Words,
+    deleted: Words,
     kept: OwnGroups,
     empty: Scalar,
     pace: Pace,
 ) -> Scalar:
     """Return the value of a group after a change of its members, and keep its state."""
     state, size = before
-    group, size = fold.group(key), size + len(came) - len(went)
+    group, size = fold.group(key), size + len(inserted) - len(deleted)
     if size:
-        state = group.after("step", fold.folding, state, pace.over(fold.rows(came)))
-        state = group.after("inverse", fold.folding, state, pace.over(fold.rows(went)))
+        state = group.after("step", fold.folding, state, pace.over(fold.rows(inserted)))
+        state = group.after("inverse", fold.folding, state, pace.over(fold.rows(deleted)))
     kept.note_state(tuple(key.tolist()), state, size)
     return group.value(fold.folding, state) if size else empty
 
@@ -290,7 +290,9 @@ def _values_of_parts(
     words, has = fold.values(groups, small, look)
     values: list[Scalar] = []
     pace = Pace(look)
-    for i, (own, came, went) in enumerate(pace.over(zip(_parts(members), _parts(born), _parts(died), strict=True))):
+    for i, (own, inserted, deleted) in enumerate(
+        pace.over(zip(_parts(members), _parts(born), _parts(died), strict=True))
+    ):
         key = tuple(groups[i].tolist())
         before = kept.touch(key)
         if not large[i]:
@@ -300,7 +302,7 @@ def _values_of_parts(
         if parts is None or not parts.fits(len(own)):
             parts, changed = parts_for(len(own)), own
         else:
-            changed = numpy.concatenate([came, went])
+            changed = numpy.concatenate([inserted, deleted])
         for number, part in changed_parts(own, changed, parts.count):
             parts.states.pop(number, None)
             if len(part):

@@ -263,16 +263,16 @@ def _merge_changes(first: RowChange[AnyRows], second: RowChange[AnyRows]) -> Row
 def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWords) -> None:
     """Apply the net change of the asserted facts of a relation."""
     stored = state.asserted[name]
-    gone = _NO_NUMBERS
+    removed = _NO_NUMBERS
     if len(delete):
         present = stored.find(delete)
-        gone = distinct_numbers(present[present >= 0])
+        removed = distinct_numbers(present[present >= 0])
     came = insert[stored.find(insert) < 0] if len(insert) and len(stored) else insert
-    if not len(gone) and not len(came):
+    if not len(removed) and not len(came):
         return
-    lost = stored.take(gone)
+    lost = stored.take(removed)
     start = stored.rows
-    change_facts(state.open(stored), gone, came)
+    change_facts(state.open(stored), removed, came)
     if len(came):
         state.note_epoch(stored, start)
     if name not in state.derived and name not in state.before:

@@ -72,14 +72,14 @@ class FollowedTable:
         """Return the table with the rows of a change marked."""
         heads, first, size = self._now()
         caption = f"{self.relation}: {size:,} tuple{'s' * (size != 1)}"
-        came: list[list[str]] = []
-        went: list[list[str]] = []
+        inserted: list[list[str]] = []
+        deleted: list[list[str]] = []
         if change is not None:
             caption += f", +{len(change.inserted):,} -{len(change.deleted):,}"
             if getattr(change, "has_rows", True):  # A server may have sent only their numbers.
-                came, went = change.inserted.cells(self._rows), change.deleted.cells(self._rows)
-        kept = [row for row in first if row not in came][: max(0, self._rows - len(came))]
-        rows = [*(("-", row) for row in went), *(("+", row) for row in came), *(("", row) for row in kept)]
+                inserted, deleted = change.inserted.cells(self._rows), change.deleted.cells(self._rows)
+        kept = [row for row in first if row not in inserted][: max(0, self._rows - len(inserted))]
+        rows = [*(("-", row) for row in deleted), *(("+", row) for row in inserted), *(("", row) for row in kept)]
         return change_table(caption, heads, rows)
 
     def _now(self) -> tuple[list[str], list[list[str]], int]:

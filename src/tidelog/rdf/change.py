@@ -91,28 +91,28 @@ class StoreChange(Uncopied):
     @property
     def inconsistencies(self) -> frozenset[tuple[str, ...]]:
         """Return the inconsistencies that this commit added, as `Store.inconsistencies` has them."""
-        came: set[tuple[Any, ...]] = set()
+        inserted: set[tuple[Any, ...]] = set()
         for change in self._changes:
             if INCONSISTENCY in change:
-                came = (came | set(change[INCONSISTENCY].inserted)) - set(change[INCONSISTENCY].deleted)
-        return frozenset(came)
+                inserted = (inserted | set(change[INCONSISTENCY].inserted)) - set(change[INCONSISTENCY].deleted)
+        return frozenset(inserted)
 
     @cached_property
     def _net(self) -> tuple[Words, Words]:
-        came, went = self._of(0)
+        inserted, deleted = self._of(0)
         for i in range(1, len(self._changes)):
             more, less = self._of(i)
-            came, went = (
-                numpy.concatenate([without(came, less), without(more, went)]),
-                numpy.concatenate([without(went, more), without(less, came)]),
+            inserted, deleted = (
+                numpy.concatenate([without(inserted, less), without(more, deleted)]),
+                numpy.concatenate([without(deleted, more), without(less, inserted)]),
             )
-        return came, went
+        return inserted, deleted
 
     def _of(self, i: int) -> tuple[Words, Words]:
         change = self._changes[i]
-        came = self._triples.of_relations((name, self._words(change[name].inserted)) for name in change)
-        went = self._triples.of_relations((name, self._words(change[name].deleted)) for name in change)
-        return came, went
+        inserted = self._triples.of_relations((name, self._words(change[name].inserted)) for name in change)
+        deleted = self._triples.of_relations((name, self._words(change[name].deleted)) for name in change)
+        return inserted, deleted
 
     def _words(self, rows: Relation) -> Words:
         words = rows.words_in(self._triples.dictionary)
@@ -125,10 +125,10 @@ class StoreChange(Uncopied):
 
     def __repr__(self) -> str:
         seconds = sum(report.seconds for report in self.reports)
-        came, went = len(self.inserted), len(self.deleted)
+        inserted, deleted = len(self.inserted), len(self.deleted)
         rules = f"rules +{len(self.rules_added)} -{len(self.rules_removed)}"
         wrong = f"; inconsistencies +{len(self.inconsistencies)}" if self.inconsistencies else ""
-        return f"<StoreChange: triples +{came} -{went}; {rules}; {seconds:.3f} s{wrong}>"
+        return f"<StoreChange: triples +{inserted} -{deleted}; {rules}; {seconds:.3f} s{wrong}>"
 
 
 class ChangingStore(Committing[StoreChange], Protocol):

@@ -266,8 +266,8 @@ class GraphwiseChange(StoreChange):
 
     @property
     def _net(self) -> tuple[Words, Words]:
-        came, went = (numpy.unique(words[:, :3], axis=0) for words in self._quads)
-        return came, went
+        inserted, deleted = (numpy.unique(words[:, :3], axis=0) for words in self._quads)
+        return inserted, deleted
 
 
 class ClosedMirror(Mirror):
@@ -291,8 +291,8 @@ class ClosedMirror(Mirror):
         for quad in self._lines(rows[~there]):
             store.remove(quad)
         # pyoxigraph takes some literals for the same: those that are left have to come again.
-        gone = zip(*(self._triples.dictionary.strings(column) for column in rows[~there].T), strict=True)
-        more = [self._closures.visible((s, p, None), g) for s, p, o, g in gone if f'"^^<{XSD}' in o]
+        removed = zip(*(self._triples.dictionary.strings(column) for column in rows[~there].T), strict=True)
+        more = [self._closures.visible((s, p, None), g) for s, p, o, g in removed if f'"^^<{XSD}' in o]
         store.extend(self._lines(numpy.concatenate([rows[there], *more])))
         self._forget_empty(store, rows)
         self._noted, self._rows = [], []

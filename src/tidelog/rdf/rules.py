@@ -154,14 +154,14 @@ class Instances:
         if self._current_for == (facts, guards, alive, self._views, *self._sizes):
             return [], []
         wanted = self._wanted_for(facts, guards, alive)
-        gone, new = self._difference(wanted)
-        names = [str(self.current[key].name) for key in gone]
+        removed, new = self._difference(wanted)
+        names = [str(self.current[key].name) for key in removed]
         more = {key: self._rule(key) for key in new}
-        if gone or more:
+        if removed or more:
             # Another mapping, so that whoever has the one before can come back to it.
             own = self._names_of_current.difference(names).union(str(rule.name) for rule in more.values())
             self.current = {**self.current, **more}
-            for key in gone:
+            for key in removed:
                 del self.current[key]
             self._own = self.current, own
         self._wanted = wanted
@@ -252,9 +252,9 @@ class Instances:
         ]
         # Nearly all keys are the same objects, whose hashes need not be computed once more.
         lost = {key: None for old, new in changed for key in _new_keys(old, new) if key not in new}
-        gone = [key for key in lost if not any(key in each for each in wanted.values())]
+        removed = [key for key in lost if not any(key in each for each in wanted.values())]
         more = {key: None for old, new in changed for key in _new_keys(new, old) if key not in self.current}
-        return gone, list(more)
+        return removed, list(more)
 
     def _views_of(self, theirs: list[Rule]) -> _Views:
         """Return the relations of everything that the user's rules mention: the known ones, if nothing has changed."""

@@ -155,8 +155,8 @@ class Schema:
         for name in {triple.predicate for triple in changed}.intersection(self._asserted):
             pairs = {(each.subject, each.object): each in triples for each in changed if each.predicate == name}
             left = (pair for pair in self._asserted[name] if pairs.get(pair, True))
-            came = (pair for pair, asserts in pairs.items() if asserts)
-            self._asserted[name] = list(dict.fromkeys((*self._axioms[name], *left, *came)))
+            inserted = (pair for pair, asserts in pairs.items() if asserts)
+            self._asserted[name] = list(dict.fromkeys((*self._axioms[name], *left, *inserted)))
 
     def facts(self) -> SchemaFacts:
         known, pairs = self._facts, dict[str, list[Pair]]()
@@ -187,8 +187,11 @@ class Schema:
         if known is None:
             return _pairs(self._database[relation], *class_)
         for change in (change for change in self._changes if relation in change):
-            gone, came = set(_pairs(change[relation].deleted, *class_)), _pairs(change[relation].inserted, *class_)
-            known = [*(pair for pair in known if pair not in gone), *came] if gone else [*known, *came]
+            removed, inserted = (
+                set(_pairs(change[relation].deleted, *class_)),
+                _pairs(change[relation].inserted, *class_),
+            )
+            known = [*(pair for pair in known if pair not in removed), *inserted] if removed else [*known, *inserted]
         return known
 
     def reduce_facts(self, facts: SchemaFacts) -> SchemaFacts:

@@ -117,8 +117,8 @@ class EarlierState:
         before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, current))
         database.rules.remove(*map(str, now.keys() - before.keys()))
         lost = tuple(rule for name, rule in before.items() if name not in now)
-        came = current.relations.keys() - self.program.relations.keys() - {GRAPH, TRIPLE}
-        workspace.remove_relations([name for name in came if store._names.triple_pattern(name) is None])
+        inserted = current.relations.keys() - self.program.relations.keys() - {GRAPH, TRIPLE}
+        workspace.remove_relations([name for name in inserted if store._names.triple_pattern(name) is None])
         database.load(Program(declarations=_missing_declarations(self.programs, database), rules=lost))
         store._triples.change_facts(self.undo)
         database.options(timeout=None, max_rows=None, memory=None)
@@ -209,14 +209,14 @@ class LastingState:
         program = store._database.program
         theirs = self._fixed.union(note["own"])
         old = {rule.name: rule for rule in program.texts if rule.name is not None and rule.name not in theirs}
-        gone, is_missing = store._instances.adopt(
+        removed, is_missing = store._instances.adopt(
             store._needed, store._guards, store._alive, program, old, int(note["count"])
         )
         present = {rule.name: str(rule) for rule in program.texts}
         wrong = [rule for rule in fixed if present.get(rule.name) != str(rule)]
-        store._database.rules.remove(*gone, *(str(rule.name) for rule in wrong if rule.name in present))
+        store._database.rules.remove(*removed, *(str(rule.name) for rule in wrong if rule.name in present))
         store._declare(wrong)
-        if gone or wrong or is_missing or _binary_names(store) is not None:
+        if removed or wrong or is_missing or _binary_names(store) is not None:
             store.commit()
         return True
 

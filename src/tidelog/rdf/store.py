@@ -351,13 +351,13 @@ class Store(N3Verbs):
         changed = {name for name, _, _ in facts}
         # Rules about equality stay when its last pair goes, until the ontology changes: the next pair needs them again.
         self._alive |= {iri for iri, name in self._special() if self._triples.count(name) or name in changed}
-        gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
-        database.rules.remove(*gone)
+        removed, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
+        database.rules.remove(*removed)
         self._declare(new)
         if self._lasting is not None:
             self._lasting.put_names(self)
         self._triples.change_facts(facts)
-        return gone, new
+        return removed, new
 
     def _special(self) -> tuple[tuple[str, str], ...]:
         """Yield the classes or properties that rules read only if they have members, with their relations."""

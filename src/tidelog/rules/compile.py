@@ -118,19 +118,19 @@ class _Prefix:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left, and the
         rules that have gone. That is nothing of it where others stand between them, or where the rest depends on those
         that have gone, of which `known` has the results."""
-        gone, added = difference_if_appended(self.texts, rules)
-        if not gone:
-            return self, gone
-        if len(gone) == len(self.texts):
-            return _Prefix(), gone
-        results = [known[id(rule)] for rule in gone]
+        removed, added = difference_if_appended(self.texts, rules)
+        if not removed:
+            return self, removed
+        if len(removed) == len(self.texts):
+            return _Prefix(), removed
+        results = [known[id(rule)] for rule in removed]
         if any(each.context != _ANYWHERE or each.auxiliary or each.shared for each in results):
             return _Prefix(), self.texts
         end = len(rules) - len(added)
-        lost = set(map(id, chain(gone, *(each.rules for each in results))))
+        lost = set(map(id, chain(removed, *(each.rules for each in results))))
         reads = [*compress(self.reads, [id(rule) not in lost for rule in self.texts])]
         left = [rule for rule in self.rules if id(rule) not in lost]
-        return replace(self, texts=rules[:end], reads=reads, rules=left), gone
+        return replace(self, texts=rules[:end], reads=reads, rules=left), removed
 
     def holds(self, recursions: Recursions) -> bool:
         """Return True if a program that begins with these rules need not look at them one by one."""
@@ -198,13 +198,13 @@ class Compiler:
         if checked.relations is not last.types:
             infos = {name: core.RelationInfo(name, each.columns) for name, each in checked.relations.items()}
         relations = {**infos}
-        prefix, gone = last.prefix.trim_to(checked.rules, known)
+        prefix, removed = last.prefix.trim_to(checked.rules, known)
         added = checked.rules[len(prefix.texts) :]
         reads = [*prefix.reads, *(each.reads if (each := known.get(id(rule))) else reads_of(rule) for rule in added)]
         recursions = Recursions(checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written)
         if prefix.holds(recursions):
             compiled.update(known)
-            for rule in gone:
+            for rule in removed:
                 del compiled[id(rule)]
         else:
             prefix = _Prefix()

@@ -245,10 +245,10 @@ def graph_of(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], la
 
 
 def _change_graph(
-    last: Graph, rules: tuple[AnyRule, ...], gone: Sequence[AnyRule], added: Sequence[AnyRule]
+    last: Graph, rules: tuple[AnyRule, ...], removed: Sequence[AnyRule], added: Sequence[AnyRule]
 ) -> Graph | None:
     """Return the graph without some rules and with others; None if a cycle has a negative edge."""
-    region = _Region(last, gone, added)
+    region = _Region(last, removed, added)
     number = dict(zip(map(id, rules), count()))
     nodes = [region.node(group, number) for group in region.groups()]
     if any(negative and name in node.relations for node in nodes if node.recursive for name, negative in _reads(node)):
@@ -268,12 +268,12 @@ def _reads(node: HyperNode) -> Iterator[tuple[str, bool]]:
 class _Region:
     """The part of a rule graph in which hyper-nodes can merge or split, once rules have gone and others were added."""
 
-    def __init__(self, last: Graph, gone: Sequence[AnyRule], added: Sequence[AnyRule]) -> None:
+    def __init__(self, last: Graph, removed: Sequence[AnyRule], added: Sequence[AnyRule]) -> None:
         self._last = last
-        self._split = {last.places[head_of(rule)] for rule in gone}
+        self._split = {last.places[head_of(rule)] for rule in removed}
         self.rules: dict[_Unit, list[AnyRule]] = {}
         """The rules of each unit of the region."""
-        lost = set(map(id, gone))
+        lost = set(map(id, removed))
         kept = [rule for place in self._split for rule in last.nodes[place].rules if id(rule) not in lost]
         for rule in (*kept, *added):
             unit = self._unit(head_of(rule))

@@ -450,18 +450,18 @@ class Projected:
     def trim_to(self, rules: Sequence[AnyRule]) -> Projected | None:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left. None
         where others stand between them, or where the projection of a rule that has gone may have added a relation."""
-        gone, added = difference_if_appended(self.rules, rules)
-        if not gone:
+        removed, added = difference_if_appended(self.rules, rules)
+        if not removed:
             return self
-        if len(gone) == len(self.rules):
+        if len(removed) == len(self.rules):
             return None
-        entries = [(rule, self.seen.get(id(rule))) for rule in gone]
+        entries = [(rule, self.seen.get(id(rule))) for rule in removed]
         parts = [(rule,) if entry is None else entry[2] for rule, entry in entries]
         if any(len(each) > 1 for each in parts):
             return None
         kept = len(rules) - len(added)
         seen, lost = {**self.seen}, {id(part) for each in parts for part in each}
-        for rule in gone:
+        for rule in removed:
             seen.pop(id(rule), None)
         projected = [rule for rule in self.projected if id(rule) not in lost]
         state = self.closed, self.recursions, self.orders, projected, self.added, seen

@@ -243,10 +243,10 @@ class Deliveries:
             if note["epoch"] is not None
             for epoch in self._waiting_epochs(note["relation"], note["epoch"])
         }
-        gone = [epoch for epoch in self._epoch_notes if epoch not in needed]
-        if gone:
-            self._database.keeper.write({OUTBOX: {str(epoch): None for epoch in gone}})
-            for epoch in gone:
+        removed = [epoch for epoch in self._epoch_notes if epoch not in needed]
+        if removed:
+            self._database.keeper.write({OUTBOX: {str(epoch): None for epoch in removed}})
+            for epoch in removed:
                 self._database.keeper.outbox.drop(epoch)
 
 

@@ -144,10 +144,10 @@ class StateKeeper:
             hint = "leave out `state=`, or use tidelog.connect(folder)"
             raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
 
-    def epoch(self, programs: Sequence[Program] | None, gone: Collection[str], notes: Notes) -> Keeping:
-        """Begin to keep an epoch; `programs` are None where no rule has changed, relations that are `gone` lose their
+    def epoch(self, programs: Sequence[Program] | None, removed: Collection[str], notes: Notes) -> Keeping:
+        """Begin to keep an epoch; `programs` are None where no rule has changed, the relations `removed` lose their
         facts."""
-        return Keeping(None if self.restoring else self.state, programs, gone, notes)
+        return Keeping(None if self.restoring else self.state, programs, removed, notes)
 
     def note(self, notes: Notes) -> None:
         """Know the notes of an epoch that has happened."""
@@ -195,11 +195,11 @@ class Keeping:
     these are None, because no rule has changed."""
 
     def __init__(
-        self, state: StateFolder | None, programs: Sequence[Program] | None, gone: Collection[str], notes: Notes
+        self, state: StateFolder | None, programs: Sequence[Program] | None, removed: Collection[str], notes: Notes
     ) -> None:
         self._state = state
         self._programs = programs
-        self._gone = gone
+        self._gone = removed
         self.notes = notes
         """The notes of the epoch, up to its seal."""
         self._segment: Segment | None = None

@@ -366,8 +366,8 @@ def difference(
     local = [each.facts.driver_words for each in wanted if each.facts.driver_words is not None]
     if isinstance(engine, Embedded) and len(local) == len(wanted):
         words = np.concatenate([np.empty((0, len(columns)), np.int64), *local])
-        came, gone = engine.compare(name, words)
-        return [local_facts(name, False, gone), local_facts(name, True, came)]
+        inserted, removed = engine.compare(name, words)
+        return [local_facts(name, False, removed), local_facts(name, True, inserted)]
     change = translation.net(columns, [(True, each.facts) for each in wanted])
     there, new = (SparkRows(translation.frame(each), len(columns)) for each in (asserted, change.inserted))
     count = sum(each.count for each in wanted)

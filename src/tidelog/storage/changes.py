@@ -29,14 +29,15 @@ _MANY = 8
 """So many descriptors are looked at as an array."""
 
 
-def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
-    """Delete the live rows numbered `gone`, and insert the rows `came`, all absent, as the only change of an epoch."""
-    if len(came):
-        stored.ensure(len(came))
-        stored.insert(came)
-    stored.journal.ensure(max(len(gone), len(came)))
-    expect(len(gone) + len(came))
-    list_facts(stored.catalog.table, stored.number, gone.astype(numpy.int64, copy=False))
+def change_facts(stored: StoredRelation, removed: AnyWords, inserted: AnyWords) -> None:
+    """Delete the live rows numbered `removed` and insert the rows `inserted`, all absent, as the only change of an
+    epoch."""
+    if len(inserted):
+        stored.ensure(len(inserted))
+        stored.insert(inserted)
+    stored.journal.ensure(max(len(removed), len(inserted)))
+    expect(len(removed) + len(inserted))
+    list_facts(stored.catalog.table, stored.number, removed.astype(numpy.int64, copy=False))
 
 
 def date(stored: StoredRelation, words: AnyWords, epochs: AnyWords) -> None:
@@ -208,10 +209,10 @@ def absorb(stored: StoredRelation, new: StoredRelation) -> None:
     marks.save()
     alive = marks.counts_in_place() > 0
     alive[found[found >= 0]] = False
-    died, came = numpy.flatnonzero(alive), numpy.flatnonzero(found == -1)
-    stored.insert(new.take(came))
-    stored.journal.ensure(max(len(died), len(came)))
-    found[came] = numpy.arange(start, stored.rows, dtype=numpy.int32)
+    died, inserted = numpy.flatnonzero(alive), numpy.flatnonzero(found == -1)
+    stored.insert(new.take(inserted))
+    stored.journal.ensure(max(len(died), len(inserted)))
+    found[inserted] = numpy.arange(start, stored.rows, dtype=numpy.int32)
     there = found >= 0
     marks.replace(new.marks, died, found[there], there)
     stored.journal.show(died, range(start, stored.rows))

@@ -161,13 +161,13 @@ class FrozenRows:
         """Return the rows that have died since, of those that there were, with those of the last epochs."""
         if self._gone is None:
             self._gone = StoredRelation(Catalog(self.catalog.bits), self.arity, counted=False)
-        gone = self._gone
+        removed = self._gone
         for numbers in self._gathered:
             known = numbers[numbers < self.rows]
-            gone.insert(self.in_place()[known])
+            removed.insert(self.in_place()[known])
             self._places = numpy.concatenate([self._places, known])
             self._gathered = self._gathered.later or self._gathered
-        return gone
+        return removed
 
     def births(self) -> KeptBirths:
         """Return the births of all rows. Raise UsageError (E0618) if an epoch has changed them before anybody asked.

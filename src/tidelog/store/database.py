@@ -67,11 +67,11 @@ class GroupKeeper(FolderKeeper):
         """Note the changes of an epoch."""
         if self._recovering:
             return
-        gone = draft.relations_lost_since(self._workspace.committed)
-        if gone:
-            lost = {*gone, *(f"{SHOWN}{name}" for name in gone)}
+        removed = draft.relations_lost_since(self._workspace.committed)
+        if removed:
+            lost = {*removed, *(f"{SHOWN}{name}" for name in removed)}
             self._calls = [call for call in self._calls if call[0] not in lost]
-            self._gone |= gone & self._known
+            self._gone |= removed & self._known
         changes = changes_of(draft, facts, prospect)
         self._following = max(self._following, next_number(draft, changes))
         for name, change in changes.items():

@@ -77,11 +77,11 @@ class RecordedRows:
                 changes = [(True, before[name].words().astype(numpy.int64)), *changes]
             # The last change of a tuple, or of the number of a substitution, says whether it is there.
             words = numpy.concatenate([words for _, words in changes])[::-1]
-            came = numpy.concatenate([numpy.full(len(words), asserts) for asserts, words in changes])[::-1]
+            inserted = numpy.concatenate([numpy.full(len(words), asserts) for asserts, words in changes])[::-1]
             keys = words.copy()
             keys[:, -1] *= not is_numbered
             last = numpy.unique(keys, axis=0, return_index=True)[1]
-            found[name] = numpy.ascontiguousarray(words[last[came[last]]])
+            found[name] = numpy.ascontiguousarray(words[last[inserted[last]]])
         return found
 
     def words_in_use(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
@@ -156,16 +156,16 @@ class FolderKeeper:
         notes = {**self._number_note(next_number(draft, changes)), **self.attached}
         if not same:
             notes = {**notes, RULES: note_of(draft.since)}
-        gone = draft.relations_lost_since(self._workspace.committed)
+        removed = draft.relations_lost_since(self._workspace.committed)
         segment = self.state.prepare(self._tables(draft, changes))
-        self._publish(segment, text, notes, gone)
+        self._publish(segment, text, notes, removed)
 
-    def _publish(self, segment: Segment, text: str, notes: Mapping[str, Any], gone: Collection[str]) -> None:
+    def _publish(self, segment: Segment, text: str, notes: Mapping[str, Any], removed: Collection[str]) -> None:
         """Commit a segment, or discard it if that fails."""
-        if gone:
+        if removed:
             self._stop_background()
         try:
-            self.state.publish(segment, text, notes, {*gone, *(f"{SHOWN}{name}" for name in gone)})
+            self.state.publish(segment, text, notes, {*removed, *(f"{SHOWN}{name}" for name in removed)})
         except BaseException:
             self.state.discard(segment)
             raise
@@ -264,12 +264,12 @@ class FolderKeeper:
         workspace = self._workspace
         draft = workspace.replace(_read_program(workspace, saved.program))
         saved.fill(workspace.dictionary)
-        gone = self.state.manifest.notes.get(GONE, {})
-        engine = None if gone else saved.restore(draft.core, workspace.dictionary)
+        removed = self.state.manifest.notes.get(GONE, {})
+        engine = None if removed else saved.restore(draft.core, workspace.dictionary)
         if engine is not None:
             workspace.settle(draft)
         else:
-            known = draft.checked.relations.keys() - gone.keys()
+            known = draft.checked.relations.keys() - removed.keys()
             for name, words, epochs in saved.facts():
                 if name in known:
                     workspace.facts.append(FactCall(name, True, words))

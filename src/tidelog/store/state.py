@@ -226,28 +226,28 @@ class StateFolder:
         self._drop(segment.folder)
 
     def publish(
-        self, segment: Segment, program: str, notes: Mapping[str, Any], gone: Collection[str] = frozenset()
+        self, segment: Segment, program: str, notes: Mapping[str, Any], removed: Collection[str] = frozenset()
     ) -> None:
         """Commit: from now on the state has this segment and program, these notes beside its own, and no facts from
-        before of relations that are `gone`. Raise UsageError (E0681); the state is then as before."""
+        before of relations that are `removed`. Raise UsageError (E0681); the state is then as before."""
         old = self.manifest
-        if self._logs_commits and program == old.text and not gone and not segment.files:
+        if self._logs_commits and program == old.text and not removed and not segment.files:
             self._append(segment, notes)
             return
         with self._allow_changes():
             segment = self._write_segment(segment)
         kept = {
-            name: {file: each for file, each in files.items() if relation_of_file(file) not in gone}
+            name: {file: each for file, each in files.items() if relation_of_file(file) not in removed}
             for name, files in old.segments.items()
         }
         logs = {
-            name: replace(log, without=tuple(sorted({*log.without, *gone})))
+            name: replace(log, without=tuple(sorted({*log.without, *removed})))
             for name, log in {**old.logs, **self._log.manifest_entry()}.items()
         }
         segments = {name: files for name, files in [*kept.items(), (segment.name, segment.files)] if files}
         notes = merge_notes(old.notes, notes)
-        if gone and old.checkpoint is not None:
-            notes = merge_notes(notes, {GONE: dict.fromkeys(gone, True)})
+        if removed and old.checkpoint is not None:
+            notes = merge_notes(notes, {GONE: dict.fromkeys(removed, True)})
         file = old.program if program == old.text else None
         new = replace(old, epoch=old.epoch + 1, program=file, segments=segments, logs=logs, notes=notes, text=program)
         self._replace(new)

@@ -141,9 +141,9 @@ class Cursors:
             lost += [key for key in self._answers if key not in lost][
                 : max(0, len(self._answers) - len(lost) + 1 - _MOST)
             ]
-            gone = [self._answers.pop(key) for key in lost]
+            removed = [self._answers.pop(key) for key in lost]
             self._answers[name] = answer
-        for each in gone:
+        for each in removed:
             each.snapshot.close()
         return name
 
@@ -163,8 +163,8 @@ class Cursors:
     def close(self) -> None:
         """Let all answers go."""
         with self._lock:
-            gone, self._answers = list(self._answers.values()), {}
-        for each in gone:
+            removed, self._answers = list(self._answers.values()), {}
+        for each in removed:
             each.snapshot.close()
 
 

@@ -71,7 +71,7 @@ class FactEntry(Protocol):
 class Pending(Generic[Facts]):
     """The program that waits for a commit, and facts in the order of the calls.
 
-    `core` is None where rules were only removed since it was compiled, which cannot fail. Relations that are `gone`
+    `core` is None where rules were only removed since it was compiled, which cannot fail. Relations that are `removed`
     since the last epoch lose their facts, also where they have been declared again.
     """
 
@@ -79,7 +79,7 @@ class Pending(Generic[Facts]):
     checked: CheckedProgram
     core: CoreProgram | None
     facts: list[Facts] = field(default_factory=list)
-    gone: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
     duplicates: Mapping[str, int] = field(default_factory=dict)
     """By relation, the number of rows of calls that were equal to others of the same call."""
 
@@ -140,12 +140,12 @@ class Workspace(Generic[Facts]):
     @property
     def readable_programs(self) -> tuple[Program, ...]:
         """Return the texts that queries refer to: those of the last epoch while a removal of relations waits."""
-        return self.committed.programs if self._pending.gone else self._pending.programs
+        return self.committed.programs if self._pending.removed else self._pending.programs
 
     def due(self, retraction: Callable[[str], Facts]) -> list[Facts]:
         """Return the facts for the next epoch. `retraction` retracts all facts of a relation as of the last one."""
         relations = self._pending.checked.relations
-        return [*(retraction(name) for name in self._pending.gone if name in relations), *self._pending.facts]
+        return [*(retraction(name) for name in self._pending.removed if name in relations), *self._pending.facts]
 
     def draft(self, look: Look = ignore_limits) -> Draft:
         """Return the program that the pending changes lead to. Raises what `look` raises."""
@@ -165,11 +165,11 @@ class Workspace(Generic[Facts]):
             found |= committed.since
         else:
             changed = committed.checked.texts, checked.texts
-        gone, came = changed
-        before = {rule.name: rule for rule in gone}
-        for rule in gone:
+        removed, inserted = changed
+        before = {rule.name: rule for rule in removed}
+        for rule in removed:
             found.pop(str(rule.name), None)
-        for rule in came:
+        for rule in inserted:
             if rule.name is not None:
                 old = before.get(rule.name)
                 if old is rule or (old is not None and old == rule):
@@ -209,7 +209,7 @@ class Workspace(Generic[Facts]):
         pending = self._pending
         checked, core = self._compile(program, pending.programs)
         facts = [*pending.facts, *self._entries_of(checked, checked.facts[len(pending.checked.facts) :], asserts=True)]
-        self._go_to(checked, core, facts, pending.gone)
+        self._go_to(checked, core, facts, pending.removed)
 
     def _entries_of(self, checked: CheckedProgram, facts: Iterable[Fact], *, asserts: bool) -> list[Facts]:
         """Return entries of facts that a program states."""
@@ -233,18 +233,18 @@ class Workspace(Generic[Facts]):
             if pending.checked.relations.get(name, relation) != relation:
                 raise _two_forms_error(name)  # Its facts would go without a word.
         lost = pending.checked.relations.keys() - checked.relations.keys()
-        gone = pending.gone | (lost & self.committed.checked.relations.keys())
+        removed = pending.removed | (lost & self.committed.checked.relations.keys())
         core = self._compiler.compile(checked)
         kept, stated = [each for each in pending.facts if each.relation not in lost], set(checked.facts)
         over = [each for each in pending.checked.facts if each not in stated and each.relation not in lost]
         facts = [*kept, *self._entries_of(checked, over, asserts=False)]
         facts += self._entries_of(checked, self._checker.facts_of(self._checker.programs[len(rest)]), asserts=True)
-        self._go_to(checked, core, facts, gone)
+        self._go_to(checked, core, facts, removed)
 
     def _compile(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
         """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
         reading = program if isinstance(program, Reading) else Reading(program)
-        is_behind = bool(before) and reading.behind is before and not self._pending.gone
+        is_behind = bool(before) and reading.behind is before and not self._pending.removed
         may_keep = self._is_empty or is_behind
         if reading.compiled is not None and may_keep:
             return reading.compiled.resume(self._checker, self._compiler)
@@ -258,7 +258,7 @@ class Workspace(Generic[Facts]):
     def _check_renewed(self, checked: CheckedProgram) -> None:
         """Raise UsageError (E0606) where a relation that has gone since the last epoch comes back with other
         attributes, because an epoch has one form of a relation."""
-        for name in self._pending.gone & checked.relations.keys():
+        for name in self._pending.removed & checked.relations.keys():
             if checked.relations[name].columns != self.committed.checked.relations[name].columns:
                 raise _two_forms_error(name)
 
@@ -266,8 +266,8 @@ class Workspace(Generic[Facts]):
         """Make `program`, whose facts are kept elsewhere, the program to go to in place of the one that there is."""
         checked, core = self._compile(program, ())
         self.dictionary.add_records(checked.records)
-        facts, gone = self._pending.facts, self._pending.gone
-        self._go_to(checked, core, facts, gone)
+        facts, removed = self._pending.facts, self._pending.removed
+        self._go_to(checked, core, facts, removed)
         return self.draft()
 
     def remove_rules(self, *names: str) -> None:
@@ -275,13 +275,13 @@ class Workspace(Generic[Facts]):
         if not names:
             return
         programs = without(self._pending.programs, names)
-        checked, gone = self._pending.checked, set(names)
-        heads = (head for rule in checked.written if rule.name in gone for head in rule.heads)
+        checked, removed = self._pending.checked, set(names)
+        heads = (head for rule in checked.written if rule.name in removed for head in rule.heads)
         if any(INLINE in checked.relations[head.relation].qualifiers for head in heads):
             checked = self._checker.check(*programs)  # They go from the rules that they were inlined into.
         else:
             parts = (checked.rules, checked.written, checked.texts)
-            rules, written, texts = (tuple([rule for rule in part if rule.name not in gone]) for part in parts)
+            rules, written, texts = (tuple([rule for rule in part if rule.name not in removed]) for part in parts)
             checked = dataclasses.replace(checked, rules=rules, written=written, texts=texts)
         self._pending = dataclasses.replace(self._pending, programs=programs, checked=checked, core=None)
 
@@ -303,12 +303,12 @@ class Workspace(Generic[Facts]):
         core = self._compiler.compile(checked)
         lost = self._pending.checked.relations.keys() - checked.relations.keys()
         facts = [each for each in self._pending.facts if each.relation not in lost]
-        gone = self._pending.gone | (lost & self.committed.checked.relations.keys())
-        self._go_to(checked, core, facts, gone)
+        removed = self._pending.removed | (lost & self.committed.checked.relations.keys())
+        self._go_to(checked, core, facts, removed)
 
-    def _go_to(self, checked: CheckedProgram, core: CoreProgram, facts: list[Facts], gone: frozenset[str]) -> None:
+    def _go_to(self, checked: CheckedProgram, core: CoreProgram, facts: list[Facts], removed: frozenset[str]) -> None:
         """Make a program the one to go to, with facts."""
-        self._pending = Pending(self._checker.programs, checked, core, facts, gone, self._pending.duplicates)
+        self._pending = Pending(self._checker.programs, checked, core, facts, removed, self._pending.duplicates)
 
     def change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
         """Assert or retract facts; return how many rows to assert are equal to others, None if none is. Raises
@@ -412,9 +412,9 @@ def without(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Progra
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise unknown_rule(name, sorted(known))
-    gone, found = set(names), []
+    removed, found = set(names), []
     for program in programs:
-        rules = tuple([rule for rule in program.rules if rule.name not in gone])
+        rules = tuple([rule for rule in program.rules if rule.name not in removed])
         rest = program if len(rules) == len(program.rules) else dataclasses.replace(program, rules=rules)
         if rest is program or rest != Program():
             found.append(rest)
@@ -423,13 +423,13 @@ def without(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Progra
 
 def without_relations(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Program, ...]:
     """Return the programs without relations and the rules that derive them."""
-    gone = set(names)
+    removed = set(names)
     return tuple(
         dataclasses.replace(
             program,
-            declarations=tuple(each for each in program.declarations if each.name not in gone),
-            directives=tuple(each for each in program.directives if each.relation not in gone),
-            rules=tuple(each for each in program.rules if each.heads[0].relation not in gone),
+            declarations=tuple(each for each in program.declarations if each.name not in removed),
+            directives=tuple(each for each in program.directives if each.relation not in removed),
+            rules=tuple(each for each in program.rules if each.heads[0].relation not in removed),
         )
         for program in programs
     )

@@ -86,11 +86,11 @@ def visit_counter(node: HyperNode, state: EpochState) -> NodeReport:
         return skip_report(node)
     inputs_of(node, state, situation.dropped)
     head = state.changeable(name)
-    gone, came = _changes_of_all(rule, head, state) if everything else _changes(rule, head, state)
-    if state.engine.catalog.bits == 32 and not narrow(came):
+    removed, inserted = _changes_of_all(rule, head, state) if everything else _changes(rule, head, state)
+    if state.engine.catalog.bits == 32 and not narrow(inserted):
         raise WidenError
-    state.watch.look(len(came))
-    change_facts(state.open(head), gone, came)
+    state.watch.look(len(inserted))
+    change_facts(state.open(head), removed, inserted)
     impact = state.note(name, head)
     state.watch.derived += impact
     strategy = "bootstrap" if everything else "update"
@@ -101,8 +101,8 @@ def visit_counter(node: HyperNode, state: EpochState) -> NodeReport:
 def _changes(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tuple[Words, Words]:
     """Return the numbers of the rows of a counter to delete, and the rows to insert, for the changes of an epoch."""
     history, groups = state.history(rule.inner), rule.groups
-    gone, came = (rows_of(rows).astype(numpy.int64) for rows in (history.deleted, history.inserted))
-    return head.select(tuple(range(groups)), gone), _with_numbers(rule, came, state)
+    removed, inserted = (rows_of(rows).astype(numpy.int64) for rows in (history.deleted, history.inserted))
+    return head.select(tuple(range(groups)), removed), _with_numbers(rule, inserted, state)
 
 
 def _changes_of_all(rule: AggregateRule, head: StoredRelation, state: EpochState) -> tuple[Words, Words]:

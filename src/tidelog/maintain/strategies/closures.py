@@ -88,11 +88,11 @@ def follow(node: HyperNode, state: EpochState, seconds: float) -> tuple[str, int
         load_closure_undo_kernels()
         state.engine.readers.begin_closure(graph)
         state.followed.append(name)
-    gone, came = edge_changes(state, name, shape, node.closure)
+    removed, inserted = edge_changes(state, name, shape, node.closure)
     state.closures[name] = node.closure, graph
     started = time.thread_time()
-    with state.watch.stop_kernels(graph.nodes + len(came)):
-        died, born, rebuilt = graph.change(gone, came, seconds, state.watch.look, state.watch.stop)
+    with state.watch.stop_kernels(graph.nodes + len(inserted)):
+        died, born, rebuilt = graph.change(removed, inserted, seconds, state.watch.look, state.watch.stop)
     if name not in state.followed:
         graph.keep()  # It goes as a whole where the epoch is taken back.
     if rebuilt:
@@ -130,19 +130,19 @@ def build(node: HyperNode, state: EpochState) -> int:
 def edge_changes(state: EpochState, name: str, before: ClosureShape, shape: ClosureShape) -> tuple[AnyWords, AnyWords]:
     """Return the edges that a closure has lost and gained when its rules changed from one shape to another."""
     old, new = sources_of(name, before), sources_of(name, shape)
-    gone, came = [], []
+    removed, inserted = [], []
     for source in dict.fromkeys((*old, *new)):
         history = state.history(source.relation, name)
         if source in old and source in new:
-            gone.append(edges_along(source, history.deleted))
-            came.append(edges_along(source, history.inserted))
+            removed.append(edges_along(source, history.deleted))
+            inserted.append(edges_along(source, history.inserted))
         elif source in new:
-            came.append(edges_along(source, history.now()))
+            inserted.append(edges_along(source, history.now()))
         elif source.relation in state.reshaped:
-            gone.append(edges_along(source, state.engine.views[source.relation].words()))
+            removed.append(edges_along(source, state.engine.views[source.relation].words()))
         else:
-            gone.append(edges_along(source, history.before()))
-    return numpy.concatenate(gone), numpy.concatenate(came)
+            removed.append(edges_along(source, history.before()))
+    return numpy.concatenate(removed), numpy.concatenate(inserted)
 
 
 def shares_closure(node: HyperNode, state: EpochState) -> bool:

@@ -226,9 +226,9 @@ def bootstrap_rows(
             state.note(name, old)
         else:
             state.views[name] = new
-            went, came = difference(old, new)
-            if len(went) or len(came):
-                state.deltas[name] = Delta(came, went)
+            deleted, inserted = difference(old, new)
+            if len(deleted) or len(inserted):
+                state.deltas[name] = Delta(inserted, deleted)
     seconds = (time.thread_time() - started + differing) / len(node.relations)
     state.costs |= dict.fromkeys(node.relations, seconds)
 
@@ -237,13 +237,13 @@ def drop_relations(state: EpochState) -> list[NodeReport]:
     """Reduce the relations without rules to their asserted facts, without evaluating anything."""
     reports = []
     for node in state.engine.nodes if state.is_new else ():
-        gone = [name for name in node.relations if name not in state.derived]
-        for name in gone:
+        removed = [name for name in node.relations if name not in state.derived]
+        for name in removed:
             drop(state, name)
-        if not prepares(gone):
-            impact = sum(len(state.deltas.get(name, ())) for name in gone)
-            reason = reason_with_writing(state, gone, "it lost its last rule")
-            reports.append(NodeReport(user_relations(gone), rule_names(node), "drop", reason, 0.0, impact))
+        if not prepares(removed):
+            impact = sum(len(state.deltas.get(name, ())) for name in removed)
+            reason = reason_with_writing(state, removed, "it lost its last rule")
+            reports.append(NodeReport(user_relations(removed), rule_names(node), "drop", reason, 0.0, impact))
     return reports
 
 

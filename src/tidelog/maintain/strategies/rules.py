@@ -42,15 +42,15 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
             stored.marks.keep_supports()
     for stored in relations if node.selects else ():
         state.open(stored)
-    new, gone = _core_rules(situation.added), _core_rules(situation.dropped)
+    new, removed = _core_rules(situation.added), _core_rules(situation.dropped)
     fresh = set(map(id, new))
     kept = (rule for rule in node.rules if isinstance(rule, CoreRule) and id(rule) not in fresh)
-    show_changed_pairs(state, inputs.relations, chain(kept, gone))
+    show_changed_pairs(state, inputs.relations, chain(kept, removed))
     key = node.derives  # Other rules may put the same relations in another order.
-    came, went = {}, {}
+    inserted, deleted = {}, {}
     for name in node.derives.intersection(state.facts):
-        came[name], went[name] = state.facts[name]
-    change = NodeChange(came, went, new, gone)
+        inserted[name], deleted[name] = state.facts[name]
+    change = NodeChange(inserted, deleted, new, removed)
     # Taken out while it is worked on: half of what it gets would do no good to a later epoch.
     maintained = state.engine.maintained.pop(key, None)
     preparing, following = (prepare_selecting, update_selecting) if node.selects else (prepare, update)

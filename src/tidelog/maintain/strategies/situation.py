@@ -94,9 +94,9 @@ def rule_changes(
     before = {id(rule): rule for other in old for rule in other.rules if head_of(rule) in names}
     now = {id(rule): rule for rule in node.rules}
     # Nearly all rules are the same objects, which need not be compared part by part.
-    came = dict.fromkeys(rule for key, rule in now.items() if key not in before)
-    went = dict.fromkeys(rule for key, rule in before.items() if key not in now)
-    return [rule for rule in came if rule not in went], [rule for rule in went if rule not in came]
+    inserted = dict.fromkeys(rule for key, rule in now.items() if key not in before)
+    deleted = dict.fromkeys(rule for key, rule in before.items() if key not in now)
+    return [rule for rule in inserted if rule not in deleted], [rule for rule in deleted if rule not in inserted]
 
 
 def reason_to_visit(node: HyperNode, state: EpochState, inputs: frozenset[str], *, rules_changed: bool) -> str | None:
@@ -142,8 +142,8 @@ def estimate(node: HyperNode, state: EpochState, situation: Situation) -> tuple[
     change = 0
     for name in situation.inputs:
         change += len(state.deltas[name])
-    for name, (came, went) in state.facts.items():
-        change += len(came) + len(went) if name in node.derives else 0
+    for name, (inserted, deleted) in state.facts.items():
+        change += len(inserted) + len(deleted) if name in node.derives else 0
     if change > _FEW:
         inputs = sum(len(state.views[name]) for name in node.reads if name not in node.derives)
         inputs += sum(len(state.asserted[name]) for name in node.relations)

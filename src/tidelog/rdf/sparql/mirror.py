@@ -249,8 +249,8 @@ class Mirror:
             rows = rows[stored.find(rows) < 0]
         merged = self._only_named(there)
         others = noted[~is_among(noted, merged)] if self._merges else merged
-        gone = numpy.concatenate([left, rows[rows[:, 3] != default]])
-        for quad in self._oxigraph_quads(gone, noted[asserted | ~visible], others):
+        removed = numpy.concatenate([left, rows[rows[:, 3] != default]])
+        for quad in self._oxigraph_quads(removed, noted[asserted | ~visible], others):
             store.remove(quad)
         store.extend(self._oxigraph_quads(there, noted[visible & ~asserted], merged))
         self._forget_empty(store, rows)

@@ -338,10 +338,10 @@ class PartitionedEngine:
 
     def change(self, name: str) -> RowChange[Rows]:
         """Return the change of a relation in the last epoch."""
-        came, went = self._rows("came", name), self._rows("went", name)
+        inserted, deleted = self._rows("came", name), self._rows("went", name)
         if name in self.moved:
-            came, went = came.without(went), went.without(came)
-        return RowChange(came, went)
+            inserted, deleted = inserted.without(deleted), deleted.without(inserted)
+        return RowChange(inserted, deleted)
 
     def local_changes(self, names: Sequence[str]) -> dict[str, RowChange[Words]]:
         """Return the changes of relations in the last epoch on the driver, by one job for all of them."""
@@ -352,10 +352,10 @@ class PartitionedEngine:
             found = self.executors.run(self.tasks("changes", asked))
         changes = {}
         for i, name in enumerate(names):
-            came, went = (DriverRows(numpy.concatenate([parts[i][side] for parts in found])) for side in (0, 1))
+            inserted, deleted = (DriverRows(numpy.concatenate([parts[i][side] for parts in found])) for side in (0, 1))
             if name in self.moved:
-                came, went = came.without(went), went.without(came)
-            changes[name] = RowChange(came.words, went.words)
+                inserted, deleted = inserted.without(deleted), deleted.without(inserted)
+            changes[name] = RowChange(inserted.words, deleted.words)
         return changes
 
     @property

@@ -158,8 +158,8 @@ class Attempt:
         self.ordered = self.ordered_cycles(before, changed)
         forget: tuple[str, ...] = ()
         if changed and before is not None:
-            gone = set(before.routes().values()) - set(self.plan.routes().values())
-            forget = tuple(sorted({target for _, target, *_ in gone} | set(map(facts_name, self.spread))))
+            removed = set(before.routes().values()) - set(self.plan.routes().values())
+            forget = tuple(sorted({target for _, target, *_ in removed} | set(map(facts_name, self.spread))))
             self.dirty = _weakened_cycles(before, self.plan, forget)
         if changed or bundles or shared or self.moves:
             narrow = tuple(map(facts_name, self.narrowed))
@@ -276,20 +276,20 @@ class Attempt:
                 found = self.engine.executors.run(asked)
             own += [bundle for bundle in found if bundle is not None]
         for name, change in facts.items():
-            came = self.scatter_facts(name, change.inserted, True)
-            count = sum(each.bundle.rows for each in came if each.bundle is not None)
+            inserted = self.scatter_facts(name, change.inserted, True)
+            count = sum(each.bundle.rows for each in inserted if each.bundle is not None)
             if count and name not in self.places:
                 small = count <= self.engine.limits.replicate or not self.core.relations[name].columns
                 self.places[name] = "all" if small else 0
-                if not small and self.is_skewed([{name: each.frequent} for each in came], {name: count}, name):
+                if not small and self.is_skewed([{name: each.frequent} for each in inserted], {name: count}, name):
                     self.places[name] = "rows"
-                    came = self.scatter_facts(name, change.inserted, True)
+                    inserted = self.scatter_facts(name, change.inserted, True)
             elif count and self.has_outgrown(name, count):
                 self.places[name] = 0
                 self.narrowed.append(name)
             self.fact_rows[name] = count
-            self.seen += [{name: each.frequent} for each in came]
-            for each in (*self.scatter_facts(name, change.deleted, False), *came):
+            self.seen += [{name: each.frequent} for each in inserted]
+            for each in (*self.scatter_facts(name, change.deleted, False), *inserted):
                 if each.bundle is not None and self.places.get(name, "all") == "all":
                     shared.append(each.bundle.whole)
                 elif each.bundle is not None:

@@ -187,8 +187,8 @@ class Translation:
         ]
         names = word_columns(len(columns))
         last = reduce(DataFrame.unionAll, numbered).groupBy(names).agg(F.max_by("_asserts", "_call").alias("_asserts"))
-        came, went = (last.where(kept).select(names) for kept in ("_asserts", "not _asserts"))
-        return RowChange(SparkRows(came, len(columns)), SparkRows(went, len(columns)))
+        inserted, deleted = (last.where(kept).select(names) for kept in ("_asserts", "not _asserts"))
+        return RowChange(SparkRows(inserted, len(columns)), SparkRows(deleted, len(columns)))
 
     def frame(self, rows: Rows) -> DataFrame:
         """Return rows of words as a frame of the session."""

@@ -195,16 +195,16 @@ class DatabaseTarget:
     def merge(self, rows: DataFrame) -> None:
         """Bring the table to these rows by the difference. Raise DataError (E0483)."""
         given = f"SELECT FROM {self._staging_table} g WHERE {self._is_same_row()}"
-        gone = f"DELETE FROM {self.path} t WHERE NOT EXISTS ({given});"
-        self._run(rows, gone, self._insertion(self._is_new()))
+        removed = f"DELETE FROM {self.path} t WHERE NOT EXISTS ({given});"
+        self._run(rows, removed, self._insertion(self._is_new()))
 
     def apply(self, changes: DataFrame) -> None:
         """Delete and insert the rows that the column `op` says so of. Raise DataError (E0483)."""
         op = self._value("g", OP)
-        gone = (
+        removed = (
             f"DELETE FROM {self.path} t USING {self._staging_table} g WHERE {op} = 'delete' AND {self._is_same_row()};"
         )
-        self._run(changes, gone, self._insertion(f"{op} = 'insert' AND {self._is_new()}"))
+        self._run(changes, removed, self._insertion(f"{op} = 'insert' AND {self._is_new()}"))
 
     @property
     def _staging_table(self) -> str:

@@ -84,19 +84,26 @@ class CyclicRows:
         return found
 
     def select_copies(
-        self, export: Export, round: Round, gone: AnyWords, came: AnyWords, stored: StoredRelation, *, goes_on: bool
+        self,
+        export: Export,
+        round: Round,
+        removed: AnyWords,
+        inserted: AnyWords,
+        stored: StoredRelation,
+        *,
+        goes_on: bool,
     ) -> tuple[AnyWords, AnyWords]:
         """Return the rows whose copies go and come after a round, of a `stored` relation that has lost and gained these
         rows. An export that begins has no copies yet."""
         assert export.cycle is not None
-        again = self._reborn.get(export.source, came[:0]) if goes_on else came[:0]
-        if len(gone) or len(again):
+        again = self._reborn.get(export.source, inserted[:0]) if goes_on else inserted[:0]
+        if len(removed) or len(again):
             self.shrunk.add(export.cycle)
         if export.cycle in round.settled:
-            rows = numpy.concatenate([came, *self._waiting.pop(export, ())])
-            came = rows[stored.find(rows) >= 0]
+            rows = numpy.concatenate([inserted, *self._waiting.pop(export, ())])
+            inserted = rows[stored.find(rows) >= 0]
         elif round.level > export.level:
             self._waiting.pop(export, None)
         else:
-            self._waiting.setdefault(export, []).extend(each for each in (came, again) if len(each))
-        return numpy.concatenate([gone, again]) if len(again) else gone, came
+            self._waiting.setdefault(export, []).extend(each for each in (inserted, again) if len(each))
+        return numpy.concatenate([removed, again]) if len(again) else removed, inserted

@@ -322,8 +322,8 @@ class Partition:
         shown = {*views.values(), *map(facts_name, views)}
         for name, delta in outcome.deltas.items():
             if name in shown and name in self.had:
-                came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
-                self.deltas.setdefault(name, []).append((came, went))
+                inserted, deleted = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
+                self.deltas.setdefault(name, []).append((inserted, deleted))
         if plan.cycles:
             self.unordered |= self.cyclic.find_unordered_cycles(plan, outcome.report.nodes)
         return outcome.deltas, outcome.report.visited
@@ -350,16 +350,18 @@ class Partition:
         `going_on`, and in cycles what `CyclicRows` says."""
         for export, route in plan.routes().items():
             stored = self.engine.views[export.source]
-            gone = came = numpy.empty((0, stored.arity), numpy.int64)
+            removed = inserted = numpy.empty((0, stored.arity), numpy.int64)
             if route not in going_on:
-                came = stored.words()
+                inserted = stored.words()
             elif export.source in deltas:
                 delta = deltas[export.source]
-                gone, came = rows_of(delta.deleted), rows_of(delta.inserted)
+                removed, inserted = rows_of(delta.deleted), rows_of(delta.inserted)
             if export.cycle is not None:
-                gone, came = self.cyclic.select_copies(export, round, gone, came, stored, goes_on=route in going_on)
-            yield export, PieceChange(export.target, False, gone)
-            yield export, PieceChange(export.target, True, came)
+                removed, inserted = self.cyclic.select_copies(
+                    export, round, removed, inserted, stored, goes_on=route in going_on
+                )
+            yield export, PieceChange(export.target, False, removed)
+            yield export, PieceChange(export.target, True, inserted)
 
     def rows_by_target(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """Yield the rows that an export sends to each partition, EVERYBODY for all."""
@@ -407,10 +409,10 @@ class Partition:
         if epoch != self.epoch:
             return stored.words(0).astype(numpy.int64), stored.words(0).astype(numpy.int64)
         if name in self.moved or copy not in self.had:
-            came = stored.words().astype(numpy.int64)
-            return self.local_rows(came, replicated), self.moved.get(name, came[:0])
-        came, went = self.net_change(copy)
-        return self.local_rows(came, replicated), self.local_rows(went, replicated or copy in self.narrowed)
+            inserted = stored.words().astype(numpy.int64)
+            return self.local_rows(inserted, replicated), self.moved.get(name, inserted[:0])
+        inserted, deleted = self.net_change(copy)
+        return self.local_rows(inserted, replicated), self.local_rows(deleted, replicated or copy in self.narrowed)
 
     def net_change(self, copy: str) -> tuple[Words, Words]:
         """Return the net rows inserted and deleted in a relation by the changes of the epoch, each of which is
@@ -421,7 +423,7 @@ class Partition:
         none = numpy.empty((0, self.engine.views[copy].arity), numpy.int64)
         rows = numpy.concatenate([none, *(each for step in steps for each in step)])
         signs = numpy.concatenate(
-            [numpy.repeat((1, -1), (len(came), len(went))) for came, went in steps or [(none, none)]]
+            [numpy.repeat((1, -1), (len(inserted), len(deleted))) for inserted, deleted in steps or [(none, none)]]
         )
         if not rows.shape[1]:
             total = int(signs.sum())
@@ -444,14 +446,14 @@ class Partition:
             if not is_shown(name):
                 continue
             if name in self.moved or copy not in self.had:
-                came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))
+                inserted, deleted = len(self.engine.views[copy]), len(self.moved.get(name, ()))
             elif copy in self.deltas:
                 rows = self.net_change(copy)
-                came, went = len(rows[0]), len(self.local_rows(rows[1], copy in self.narrowed))
+                inserted, deleted = len(rows[0]), len(self.local_rows(rows[1], copy in self.narrowed))
             else:
                 continue
-            if came or went:
-                yield name, (came, went)
+            if inserted or deleted:
+                yield name, (inserted, deleted)
 
     def write_all(self, name: str) -> tuple[Piece | None, Bundle | None]:
         """Write all that has been sent here to files: what all partitions have, once, and the rest."""
