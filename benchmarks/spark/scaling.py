@@ -117,12 +117,6 @@ def point(program: str, partitions: int, facts: Words) -> Point:
         engine.close()
 
 
-def component_memory(edges: float, nodes: float, partitions: int) -> float:
-    """Return the bytes of rows and indexes in one partition for the least members of components, by constants that were
-    measured: every partition has all edges and the components of all nodes, and its share of facts and results."""
-    return 58 * edges + 329 * nodes + (31 * edges + 156 * nodes) / partitions
-
-
 def component_seconds(edges: float, nodes: float, given: Assumptions) -> dict[str, float]:
     """Return the predicted seconds of components: the work of one partition, by constants that were measured on one
     core, that for reading all edges, and two rounds."""

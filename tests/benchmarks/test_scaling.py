@@ -8,6 +8,7 @@ import pytest
 from benchmarks.equivalence import graph
 from benchmarks.spark import scaling, skew
 from benchmarks.spark.scaling import Assumptions, Point
+from tidelog.spark.cluster.placement.place import memory_of_closure
 
 
 def test_what_partitions_say_to_each_other() -> None:
@@ -30,7 +31,7 @@ def test_components_take_memory_and_messages_by_the_formula(partitions: int, nod
     assert found.tuples == len(np.unique(facts))
     assert (found.rounds, found.messages) == (2, partitions)
     assert found.rows == (partitions - 1) * len(facts)
-    wanted = partitions * scaling.component_memory(len(facts), found.tuples, partitions)
+    wanted = partitions * memory_of_closure(len(facts), found.tuples, partitions)
     assert found.memory == pytest.approx(wanted, rel=0.1)
 
 

@@ -66,7 +66,7 @@ def test_a_commit_without_memory(tmp_path: Path, for_good: bool) -> None:
             assert contents(tmp_path / "s") == before
             assert len(db["e"]) == 201
             last += stride(4)
-        assert failures > cases(24)
+        assert failures > cases(16)
         db.check()
     with tidelog.connect(tmp_path / "s") as again:
         assert set(again["held"]) == held(range(0, 500, 2))

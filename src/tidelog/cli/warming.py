@@ -152,13 +152,16 @@ def _read_closure(bits: int) -> None:
 
 
 def _outgrow(bits: int) -> None:
-    """Fill a relation beyond its room, freeze it, remove rows, copy and compare it, let rows wait, fill a grid."""
+    """Fill a relation beyond its room, pack its index, freeze it, remove rows, copy and compare it, let rows wait, fill
+    a grid."""
     from tidelog.kernels.live import mark
 
     rows = numpy.arange(10_000).reshape(-1, 2)
     stored = StoredRelation(Catalog(bits), 2)
     stored.insert(rows)
     stored.select((0,), rows[:1, :1])
+    stored.index((0, 1)).extend(stored.rows)
+    stored.index((0, 1)).pack()
     freeze(stored).find(rows[:2])
     stored.open()
     change_facts(stored, numpy.array([0]), numpy.array([[1, 0]]))

@@ -5,7 +5,7 @@
     native     what numba makes of kernels;  cache  the code compiled before;  places  the folders where it is
     words      load and store words by address, prefetch, hash;  checked  the same in plain Python
     layout     the fields of the descriptor table, of a plan and of the state of a run
-    sets       the rows of a relation and the hash table that keeps them distinct
+    sets       the rows of a relation and the hash table that keeps them distinct;  slots  what such a table consists of
     indexes    directories of segments: the rows that share a key;  filling  an index of many rows from scratch
     scalars    compare, compute and range levels on a batch
     registers  the columns of a batch
@@ -15,7 +15,8 @@
     closed     levels that look pairs up in a closure
     counting   what a profile has of plans
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
-    fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
+    fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update;
+               settling  the lists of what an update has changed
     threads    plans that several threads run;  reserving  numbers of rows that each of them takes;  deferred  changes
                of heads that they put off in an update
     selections what relations that select show, round by round;  orders  which of two rows is better

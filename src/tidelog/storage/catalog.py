@@ -209,13 +209,12 @@ class Index:
 
     def grow(self, status: int) -> None:
         """Make the room that a kernel requested by `status`: in the arena or in the directory."""
-        from tidelog.kernels.indexes import pack
         from tidelog.kernels.slots import split
 
         size = self._arena.size
         more = size // (2 if size < _LARGE_ARENA else 8) + 4096 if status == GROW_ARENA else 8 * self._directory
         if status == GROW_ARENA and self._fields[layout.I_UNUSED] >= _UNUSED * self._fields[layout.I_TOP]:
-            pack(self._catalog.table, self.number, self._catalog.tag)
+            self.pack()
             return
         with Growing(self._catalog, more):
             if status == GROW_ARENA:
@@ -228,6 +227,12 @@ class Index:
                 split(self._slots.address, self._directory - 1, 2 * self._directory - 1)
                 self._directory *= 2
             self._publish()
+
+    def pack(self) -> None:
+        """Move all entries to the front, so that nothing between them is free. It asks for no memory."""
+        from tidelog.kernels.indexes import pack
+
+        pack(self._catalog.table, self.number, self._catalog.tag)
 
     def bury(self, address: int, first: int, count: int, hashes: int | None = None) -> None:
         """Take `count` rows out, whose int64 numbers are at an address, or without one are those from `first` on; rows

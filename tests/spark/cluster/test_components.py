@@ -140,7 +140,7 @@ def test_a_closure_crosses_the_limit_in_both_directions(tmp_path: Path, monkeypa
     monkeypatch.setattr(place, "EVERYWHERE", 10)
     rings = [(10 * i + k, 10 * i + (k + 1) % 10) for i in range(10) for k in range(10)]
     limits = PlacementLimits(replicate=0, gather=0)
-    executors = LocalExecutors(memory=int(memory_of_closure(30, 3)))
+    executors = LocalExecutors(memory=int(memory_of_closure(30, 15, 3)))
     here = tidelog.connect()
     with Cluster(3, limits, tmp_path / "state", executors) as there:
         for db in (here, there):
@@ -151,7 +151,7 @@ def test_a_closure_crosses_the_limit_in_both_directions(tmp_path: Path, monkeypa
         before = there.engine.plan
         assert commit_both(there, here, gone=rings[:1]) == "everywhere"
         assert there.engine.plan is before
-        executors.bytes = int(memory_of_closure(30, 3))
+        executors.bytes = int(memory_of_closure(30, 15, 3))
         for db in (here, there):
             db.load(".decl first(x: number)\nfirst(x) :- con(0, x).")
         assert commit_both(there, here) == "everywhere"
@@ -160,7 +160,7 @@ def test_a_closure_crosses_the_limit_in_both_directions(tmp_path: Path, monkeypa
         for db in (here, there):
             db.load(".decl last(x: number)\nlast(x) :- con(99, x).")
         assert commit_both(there, here) == PAIRS
-        needed = size_text(int(memory_of_closure(99, 3)))
+        needed = size_text(int(memory_of_closure(99, 99 / 2, 3)))
         sentence = f"con: partitions with {needed} of memory would keep its 99 edges as components, and write no pairs"
         assert sentence in there.engine.describe().splitlines()
         assert commit_both(there, here, gone=rings[1:75]) == PAIRS

@@ -410,8 +410,8 @@ class PartitionedEngine:
         sizes = {name: self.size(name) for name in self.committed.core.relations}
         count, written = self.committed.partitions, written_closures(self.plan)
         return [
-            f"{name}: partitions with {size_text(int(memory_of_closure(edges, count)))} of memory would keep its "
-            f"{edges:,} edges as components, and write no pairs"
+            f"{name}: partitions with {size_text(int(memory_of_closure(edges, edges / 2, count)))} of memory would "
+            f"keep its {edges:,} edges as components, and write no pairs"
             for name, edges in edges_of_closures(self.committed.core, sizes).items()
             if name in written
         ]

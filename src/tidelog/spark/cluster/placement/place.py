@@ -98,17 +98,17 @@ class PlacementLimits:
         return self.closures is None and _GROWTH * rows > EVERYWHERE
 
     def edges(self, partitions: int) -> float:
-        """Return the most edges of a closure that is to be everywhere."""
+        """Return the most edges of a closure that is to be everywhere; two edges count as one node more."""
         if self.closures is not None:
             return self.closures
-        return max(EVERYWHERE, self.memory / memory_of_closure(1, partitions))
+        return max(EVERYWHERE, self.memory / memory_of_closure(1, 0.5, partitions))
 
 
-def memory_of_closure(edges: float, partitions: int) -> float:
-    """Return the bytes that a closure takes in each partition if it is everywhere, when there are two edges for each
-    node (docs/explanation/cluster.md, Components)."""
-    nodes = edges / 2
-    return 58 * edges + 329 * nodes + (31 * edges + 156 * nodes) / partitions
+def memory_of_closure(edges: float, nodes: float, partitions: int) -> float:
+    """Return the bytes of rows and indexes that a closure takes in each partition if it is everywhere, by constants
+    that were measured for the least members of components (docs/explanation/cluster.md): every partition has all edges
+    and the components of all nodes, and its share of facts and results."""
+    return 48 * edges + 281 * nodes + (21 * edges + 105 * nodes) / partitions
 
 
 def edges_of_closures(core: CoreProgram, sizes: Mapping[str, int]) -> dict[str, int]:
