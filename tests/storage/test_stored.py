@@ -217,7 +217,7 @@ def test_rows_are_whole_when_there_is_no_memory_for_more(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("keys", [(0,), (0, 1)])
 def test_an_arena_is_packed_before_it_grows(bits: int, keys: tuple[int, ...]) -> None:
-    nodes, turns = 600, 60
+    nodes, turns = 300, 60
     stored = StoredRelation(Catalog(bits), 3)
     index = stored.index(keys)
     expected: dict[tuple[int, ...], list[int]] = {}
@@ -229,14 +229,15 @@ def test_an_arena_is_packed_before_it_grows(bits: int, keys: tuple[int, ...]) ->
         for number, row in enumerate(rows, start):
             expected.setdefault(tuple(row[c] for c in keys), []).append(number)
         if turn % 5 == 4:  # Entries of rows that are dead move along.
-            dead = np.arange(start - 300, start, 3)
-            remove(stored, dead)
-            expected = {key: [r for r in numbers if r not in set(dead.tolist())] for key, numbers in expected.items()}
+            dead = range(start - 300, start, 3)
+            remove(stored, np.array(dead))
+            expected = {key: [r for r in numbers if r not in dead] for key, numbers in expected.items()}
         unused = stored.catalog.table[index.number, layout.I_UNUSED]
         index.extend(stored.rows)
         packed += stored.catalog.table[index.number, layout.I_UNUSED] < unused // 2
         largest = max(largest, index._arena.size)
-        assert segments(stored, keys) == expected
+        if turn % 6 == 5:
+            assert segments(stored, keys) == expected
     entries = sum(len(numbers) for numbers in expected.values())
     assert packed >= 2
     assert largest < 2 * (entries * (1 + len(index.payloads)) + len(expected) * (2 + len(keys))) * bits // 8
