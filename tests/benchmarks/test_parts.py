@@ -193,8 +193,8 @@ def test_memory_counts_rows_and_index(arity: int) -> None:
 def test_spilling_has_the_tuples_of_an_evaluation_in_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.storage.room.Room.fits", lambda self, more: False)
     program = spilling.PROGRAMS[name][0]
-    inside = spilling.evaluation(program, 700, 1_000, None)
-    measured = spilling.evaluation(program, 700, 1_000, 10**9)
+    inside = spilling.evaluation(program, 1_400, 2_000, None)
+    measured = spilling.evaluation(program, 1_400, 2_000, 10**9)
     assert measured.sizes == inside.sizes
     assert inside.details["files_mb"] == 0 < measured.details["files_mb"] <= measured.details["table_mb"]
 
