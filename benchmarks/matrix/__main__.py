@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
     lines: dict[str, Mapping[str, Usage]] = {}
     print(f"{'CPU seconds; peak MB':18}" + "".join(f"{name:>26}" for name in chosen), flush=True)
     for workload in options.workload or WORKLOADS:
-        folder = options.folder / workload.replace(" ", "_")
+        folder = options.folder.absolute() / workload.replace(" ", "_")  # Peers are compiled inside of it.
         if not inputs.write(workload, folder / "facts"):
             lacking = True
             continue

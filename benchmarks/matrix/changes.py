@@ -34,7 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(words)
     lines: dict[str, dict[str, Usage]] = {}
     for workload in CHANGED:
-        folder = options.folder / workload.replace(" ", "_")
+        folder = options.folder.absolute() / workload.replace(" ", "_")  # Peers are compiled inside of it.
         inputs.write(workload, folder / "facts")
         changes = folder / "changes"
         write(workload, folder / "facts", changes)
