@@ -66,8 +66,8 @@ class Maintained:
     """True if a rule negates a relation, as far as that was asked for."""
     lists: set[Listed] = field(default_factory=set)
     """The lists of other hyper-nodes' relations that this epoch has filled."""
-    inserted: int = 0
-    """The rules that have come since the interpreter began, whose constants it keeps."""
+    added: int = 0
+    """The number of rules that were added since the interpreter was made, whose constants it keeps."""
     derived: dict[str, StoredRelation] = field(default_factory=dict)
     others: dict[str, StoredRelation] = field(default_factory=dict)
     """The relations of the hyper-node, and those of other ones that it reads."""
@@ -96,7 +96,7 @@ class Maintained:
         for name in self.closed:
             if len(self.stored[name]) > _room(self.sizes[name]):
                 return False
-        return self.inserted <= 2 * len(self.rules) + _COMING
+        return self.added <= 2 * len(self.rules) + _COMING
 
     def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
         """Go to the present rules of the hyper-node, and to the relations that they read."""
@@ -127,7 +127,7 @@ class Maintained:
         known, present = set(map(id, self.rules)), set(map(id, node.rules))
         removed = [rule for rule in self.rules if id(rule) not in present and isinstance(rule, CoreRule)]
         new = [rule for rule in node.rules if id(rule) not in known and isinstance(rule, CoreRule)]
-        self.inserted += len(present - known)
+        self.added += len(present - known)
         self.machine.drop({number for number in self.planned if number not in present})
         self.planned = {number: each for number, each in self.planned.items() if number in present}
         self.late = {number: rule for number, rule in self.late.items() if number in present}

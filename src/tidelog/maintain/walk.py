@@ -267,13 +267,13 @@ def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWord
     if len(delete):
         present = stored.find(delete)
         removed = distinct_numbers(present[present >= 0])
-    came = insert[stored.find(insert) < 0] if len(insert) and len(stored) else insert
-    if not len(removed) and not len(came):
+    new = insert[stored.find(insert) < 0] if len(insert) and len(stored) else insert
+    if not len(removed) and not len(new):
         return
     lost = stored.take(removed)
     start = stored.rows
-    change_facts(state.open(stored), removed, came)
-    if len(came):
+    change_facts(state.open(stored), removed, new)
+    if len(new):
         state.note_epoch(stored, start)
     if name not in state.derived and name not in state.before:
         inserted = stored.take(numpy.arange(start, stored.rows)) if start else state.engine.whole(stored)

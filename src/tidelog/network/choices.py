@@ -98,10 +98,10 @@ class Grounds:
 
     def switch(self, before: AbstractSet[str], after: AbstractSet[str]) -> None:
         """Let rules with the keys `after` count from now on, instead of those with the keys `before`."""
-        removed, come = ({(RULE, (key,)) for key in keys} for keys in (before - after, after - before))
+        removed, added = ({(RULE, (key,)) for key in keys} for keys in (before - after, after - before))
         if self._kept:
-            self.retired = (self.retired | removed) - come
-            self._news |= removed | come
+            self.retired = (self.retired | removed) - added
+            self._news |= removed | added
 
     def holds(self, support: Support) -> bool:
         """Return True if a derivation rests on no ground that is known to be over."""

@@ -69,19 +69,19 @@ def _groups(link: _Link) -> str:
 
 def _path(start: str, end: str, by_head: Mapping[str, Sequence[_Step]]) -> list[_Step] | None:
     """Return a shortest chain of steps from `start` to `end`; empty if they are the same."""
-    inserted: dict[str, _Step | None] = {start: None}
+    reached_by: dict[str, _Step | None] = {start: None}
     queue = [start]
     for name in queue:
         if name == end:
             break
         for step in by_head.get(name, ()):
-            if step.body not in inserted:
-                inserted[step.body] = step
+            if step.body not in reached_by:
+                reached_by[step.body] = step
                 queue.append(step.body)
-    if end not in inserted:
+    if end not in reached_by:
         return None
     path: list[_Step] = []
-    while (last := inserted[end]) is not None:
+    while (last := reached_by[end]) is not None:
         path.append(last)
         end = last.head
     return path[::-1]

@@ -27,7 +27,7 @@ at once take a fraction of that for each."""
 @dataclass(frozen=True)
 class Situation:
     """The situation of a hyper-node: the nodes `old` of the last epoch that it consists of, the rules `added` and
-    `dropped` against those, its `inputs` that have changed, and the `reason` to visit it, None if there is none."""
+    `dropped` since then, and the `inputs` that changed. Without a `reason`, None, the epoch skips the hyper-node."""
 
     old: list[HyperNode]
     added: list[CoreRule | AggregateRule]
@@ -94,9 +94,9 @@ def rule_changes(
     before = {id(rule): rule for other in old for rule in other.rules if head_of(rule) in names}
     now = {id(rule): rule for rule in node.rules}
     # Nearly all rules are the same objects, which need not be compared part by part.
-    inserted = dict.fromkeys(rule for key, rule in now.items() if key not in before)
-    deleted = dict.fromkeys(rule for key, rule in before.items() if key not in now)
-    return [rule for rule in inserted if rule not in deleted], [rule for rule in deleted if rule not in inserted]
+    added = dict.fromkeys(rule for key, rule in now.items() if key not in before)
+    dropped = dict.fromkeys(rule for key, rule in before.items() if key not in now)
+    return [rule for rule in added if rule not in dropped], [rule for rule in dropped if rule not in added]
 
 
 def reason_to_visit(node: HyperNode, state: EpochState, inputs: frozenset[str], *, rules_changed: bool) -> str | None:
